@@ -14,7 +14,7 @@ from lamina.control_flow.tracing import check_callable
 from lamina.core import tree
 from lamina.core.array_class import Array
 from lamina.core.trace import has_no_value, is_array_like
-from lamina.core.wrapping import update_wrapper
+from lamina.core.wrapping import function_name, update_wrapper
 from lamina.jit_calls import call_new
 from lamina.jit_options import JitOptions, options_of
 from lamina.jit_traces import clear_cache, jitted, trace_call
@@ -251,4 +251,6 @@ def make_jaxpr(
             return traced.closed
         return traced.closed, shape_dtype.out_info(traced.closed, traced.out_tree)
 
-    return update_wrapper(call, fun)
+    made = update_wrapper(call, fun)
+    made.__name__ = f"make_jaxpr({function_name(fun)})"
+    return made

@@ -152,7 +152,12 @@ def _complete(
             raise TypeError(f"{what}_argnames must be names of arguments, got {name!r}")
     try:
         parameters = list(inspect.signature(fun).parameters.values())
-    except (TypeError, ValueError):
+    except (TypeError, ValueError) as e:
+        if what == "donate" and name_tuple:
+            raise ValueError(
+                f"Getting the signature of function {fun} failed. Pass donate_argnums instead of "
+                "donate_argnames."
+            ) from e
         return tuple(n for n in num_tuple), name_tuple
     positional = [
         p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
@@ -166,11 +171,13 @@ def _complete(
                 f"jitted function has {what}_argnums={num_tuple} but only accepts {count} positional "
                 "arguments."
             )
-        resolved.append(n + count if n < 0 else n)
+        if n >= -count:
+            resolved.append(n + count if n < 0 else n)
     by_keyword = any(p.kind is p.VAR_KEYWORD for p in parameters)
-    known = {p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY}
-    unknown = [n for n in name_tuple if n not in known]
-    if unknown and not by_keyword:
+    by_position = {p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)}
+    known = {p.name for p in parameters if p.kind is not p.VAR_KEYWORD} - by_position
+    unknown = [n for n in name_tuple if n not in known and (n in by_position or not by_keyword)]
+    if unknown:
         raise ValueError(
             f"jitted function has invalid argnames {{{', '.join(map(repr, unknown))}}} in "
             f"{what}_argnames. Function does not take these args."

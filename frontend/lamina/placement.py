@@ -101,6 +101,14 @@ def as_sharding(device: Any) -> Sharding:
         return SingleDeviceSharding(device)
     if isinstance(device, Sharding):
         return device
+    if isinstance(device, PartitionSpec):
+        mesh = get_mesh()
+        if mesh.empty:
+            raise ValueError(
+                f"device_put to {device!r} needs a mesh: set one by {library}.set_mesh, or say "
+                "NamedSharding(mesh, spec)"
+            )
+        return NamedSharding(mesh, device)
     raise TypeError(f"device_put takes a Device or a Sharding, got {device!r}")
 
 
@@ -109,7 +117,7 @@ def device_put(x: Any, device: Any, *, donate: Any = False, may_alias: Any = Non
     """See lamina.device_put."""
 
     def is_place(value: Any) -> bool:
-        return value is None or isinstance(value, (Device, Sharding, MemorySpace))
+        return value is None or isinstance(value, (Device, Sharding, PartitionSpec, MemorySpace))
 
     leaves, treedef = tree.flatten(x)
     try:

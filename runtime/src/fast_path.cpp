@@ -46,6 +46,15 @@ PyObject* retyped(PyObject* array, bool weak_type) {
                     weak_type, source->shape);
 }
 
+// An argument as a result: an array of its own on the same memory, so that deleting one of them
+// leaves the other; while both are there no donation takes the memory over.
+PyObject* passed_through(PyObject* array, bool weak_type) {
+  auto* source = reinterpret_cast<ArrayObject*>(array);
+  PyObject* result = place_array(source, source->sharding == nullptr ? Py_None : source->sharding);
+  if (result != nullptr) reinterpret_cast<ArrayObject*>(result)->weak_type = weak_type;
+  return result;
+}
+
 // The results of a Python callable, as a fast sequence.
 Owned call_python(const Plan& plan, const std::vector<Leaf>& operands) {
   const Owned list(PyList_New(static_cast<Py_ssize_t>(operands.size())));
@@ -253,7 +262,7 @@ PyObject* run_plan(const Plan& plan, const std::vector<Leaf>& leaves, const uint
     if (plan.outputs[i] >= 0) continue;
     const Owned array(leaf_array(leaf_at(leaves, place, static_cast<size_t>(~plan.outputs[i]))));
     if (!array) return nullptr;
-    if (!(outputs[i] = Owned(retyped(array.get(), plan.weak_types[i])))) return nullptr;
+    if (!(outputs[i] = Owned(passed_through(array.get(), plan.weak_types[i])))) return nullptr;
   }
   if (ExecutableObject* executable = native(plan)) {
     std::vector<Ref<Buffer>> results;

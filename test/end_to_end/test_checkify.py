@@ -77,3 +77,28 @@ def test_checks_outside_of_checkify():
         checkify.check(np.True_, "{}", 3)
     with pytest.raises(TypeError, match="boolean scalar"):
         checkify.check(X, "no scalar")
+
+
+@pytest.mark.parametrize("kind", ["set", "add", "multiply", "divide", "power", "min", "max"])
+def test_updates_out_of_bounds(kind):
+    for m, c in ((LAMINA, checkify), (JAX, jax_checkify)):
+        checked = c.checkify(lambda x, i: getattr(x.at[i], kind)(2.0), errors=c.index_checks)
+        x = m.np.asarray(X)
+        assert [m.jit(checked)(x, i)[0].get() is None for i in (1, len(X))] == [True, False]
+
+
+def test_the_test_of_a_loop_is_checked():
+    def loop(m, c, limit):
+        def again(i):
+            c.check(i < limit, "i reached {}", i)
+            return i < 10
+
+        return lambda i: m.lax.while_loop(again, lambda i: i + 1, i)
+
+    for limit, start in ((3, 0), (30, 0), (0, 20), (30, 20)):
+        got, want = (
+            m.jit(c.checkify(loop(m, c, limit)))(start)
+            for m, c in ((LAMINA, checkify), (JAX, jax_checkify))
+        )
+        assert got[0].get() is None if want[0].get() is None else got[0].get() == want[0].get()
+        assert int(got[1]) == int(want[1])

@@ -5,7 +5,7 @@ from functools import partial
 import jax
 import numpy as np
 import pytest
-from oracle import check_all
+from oracle import check, check_all
 
 import lamina
 import lamina.numpy as jnp
@@ -345,3 +345,74 @@ def test_linear_transpose_of_what_is_not_linear():
     with pytest.raises(NotImplementedError, match="for 'sin' not implemented, at .*test_custom_rules"):
         transpose(jnp.sin)
     assert [int(x) for x in lamina.linear_transpose(lambda n: n * 2, 3)(np.int32(5))] == [10]
+
+
+@pytest.mark.parametrize("kind", ["custom_jvp", "custom_vjp"])
+def test_rules_that_close_over_lanes_of_a_vmap(kind):
+    """The argument is differentiated outside of the vmap, whose values the rule closes over."""
+
+    def program(m):
+        def along(z):
+            def lane(x):
+                f = getattr(m.module, kind)(lambda y: x * y)
+                if kind == "custom_jvp":
+                    f.defjvp(lambda primals, tangents: (x * primals[0], 3 * x * tangents[0]))
+                else:
+                    f.defvjp(lambda y: (x * y, (x, y)), lambda res, g: (3 * res[0] * g,))
+                return f(z)
+
+            return m.vmap(lane)(np.arange(3.0, dtype=np.float32))
+
+        z = np.float32(2)
+        if kind == "custom_jvp":
+            return m.module.jvp(along, (z,), (np.float32(1),))
+        return m.grad(lambda z: m.np.sum(along(z)))(z)
+
+    check(program)
+
+
+def test_functions_with_rules_of_which_a_part_is_given():
+    def program(m, kind):
+        f = getattr(m.module, kind)(partial(lambda x, y, a: x * y * a, a=2.0))
+        if kind == "custom_jvp":
+            f.defjvp(lambda p, t: (p[0] * p[1] * 2, 5 * t[0] + t[1]))
+        else:
+            f.defvjp(lambda x, y: (x * y * 2, None), lambda res, g: (5 * g, g))
+        return m.grad(f, (0, 1))(1.0, 2.0)
+
+    for kind in ("custom_jvp", "custom_vjp"):
+        check(lambda m, kind=kind: program(m, kind))
+    given = lamina.custom_jvp(lambda x, *, z: x * z)
+    given.defjvp(lambda p, t: (p[0], t[0]))
+    with pytest.raises(TypeError, match="keyword arguments could not be resolved to positions: z, which"):
+        given(1.0, z=2.0)
+
+
+@pytest.mark.parametrize("kind", ["custom_jvp", "custom_vjp"])
+def test_equations_with_rules_do_not_keep_arguments_alive(kind):
+    f = getattr(lamina, kind)(lambda x: x * 2)
+    if kind == "custom_jvp":
+        f.defjvps(lambda g, ans, x: g)
+    else:
+        f.defvjp(lambda x: (x * 2, None), lambda res, g: (g,))
+    with lamina.checking_leaks():
+
+        @lamina.jit
+        def looped():
+            a = jnp.array(1.0)
+            return lamina.lax.scan(lambda c, _: (f(c + a), None), 0.0, None, length=2)[0]
+
+        assert float(looped()) == 6.0
+
+
+def test_axes_that_a_rule_alone_names():
+    @lamina.custom_jvp
+    def f(x):
+        return x
+
+    @f.defjvp
+    def f_jvp(primals, tangents):
+        return f(*primals), tangents[0] * (1.0 + lamina.lax.axis_index("i"))
+
+    with pytest.raises(NameError, match="unbound axis name: i"):
+        lamina.jvp(lambda c: lamina.vmap(lambda x: x * f(c), axis_name="i")(jnp.ones(3)), (2.0,), (1.0,))

@@ -51,5 +51,8 @@ def test_odeint_and_its_gradients() -> None:
     )
     for a, b in zip(lamina.tree.leaves(both(y0, times, k)), jax.tree.leaves(theirs(y0, times, k))):
         np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-4)
+    with lamina.numpy_rank_promotion("raise"):  # of times in a NumPy array
+        slope = lamina.grad(lambda y: odeint(lambda y, t: -y, y, times)[-1].sum())(y0)
+    np.testing.assert_allclose(slope, [np.exp(-1.5)] * 2, rtol=1e-4)
     with pytest.raises(TypeError, match="must be arrays or scalars"):
         odeint(lambda y, t, s: y, 1.0, times, "text")

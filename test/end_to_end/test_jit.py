@@ -560,3 +560,49 @@ def test_bits_do_not_depend_on_how_well_a_kernel_is_worth_compiling() -> None:
     x, y, z = np.random.default_rng(0).standard_normal((3, 4096)).astype(np.float32)
     f = lamina.jit(lambda x, y, z: jnp.tanh(x * y + z) * x - y)
     assert np.array_equal(f(x[:8], y[:8], z[:8]), f(x, y, z)[:8])
+
+
+@pytest.mark.parametrize("m", [lamina, jax], ids=["lamina", "jax"])
+def test_arguments_that_are_results_live_on_their_own(m):
+    for function, end in (
+        (lambda x: x, lambda x: x.delete()),
+        (lambda x: (x + 1, x)[1], lambda x: m.jit(lambda x: x + 1, donate_argnums=0)(x)),
+    ):
+        x = m.numpy.arange(3.0)
+        y = m.jit(function)(x)
+        assert y is not x
+        end(x)
+        assert x.is_deleted() and y.tolist() == [0, 1, 2]
+
+
+def test_arguments_named_by_what_cannot_be_static_or_donated():
+    class NoSignature:
+        @property
+        def __signature__(self):
+            raise TypeError("there is none")
+
+        def __call__(self, *args):
+            return None
+
+    def h(a, /, b, *args, c=1):
+        return b
+
+    for m in (lamina, jax):
+        m.jit(h, donate_argnums=(0, -999))  # there may be as many arguments
+        for names in (("a", "c"), ("args", "c")):
+            with pytest.raises(ValueError):
+                m.jit(h, static_argnames=names)
+        with pytest.raises(ValueError, match="Pass donate_argnums instead of donate_argnames"):
+            m.jit(NoSignature(), donate_argnames="a")(1.0)
+
+
+def test_jaxprs_have_names_and_pretty_texts():
+    def foo(x):
+        return x + 1
+
+    for m in (lamina, jax):
+        made = m.make_jaxpr(foo)
+        assert made.__name__ == "make_jaxpr(foo)"
+        for jaxpr in (made(1.0), made(1.0).jaxpr):
+            assert "add" in jaxpr.pretty_print(use_color=False)
+            assert "test_jit.py" in jaxpr.pretty_print(source_info=True, use_color=False)

@@ -130,3 +130,35 @@ def test_specs() -> None:
     assert P(("x",)) == P("x") == ("x",) and P(()) == P(None)
     assert P("x", None) + P("y") == P("x", None, "y") and hash(P("x")) == hash(P(("x",)))
     assert repr(P("x", ("y", "z"))) == "PartitionSpec('x', ('y', 'z'))"
+
+
+def test_specs_are_places_on_the_mesh_that_is_set() -> None:
+    with lamina.set_mesh(_mesh()):
+        placed = lamina.device_put({"a": X}, P("x"))["a"]
+    assert placed.sharding == NamedSharding(_mesh(), P("x")) and np.array_equal(placed, X)
+    with pytest.raises(ValueError, match="needs a mesh: set one by lamina.set_mesh"):
+        lamina.device_put(X, P("x"))
+
+
+def test_pictures_of_parts(capsys) -> None:
+    lamina.debug.visualize_array_sharding(lamina.device_put(X, NamedSharding(_mesh(), P("y"))), min_width=3)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].strip("│ ") == "CPU 0,2,4,6" and lines[3].strip("│ ") == "CPU 1,3,5,7"
+    lamina.debug.visualize_sharding((4,), NamedSharding(_mesh(), P("x")))
+    assert capsys.readouterr().out.splitlines()[1].count("CPU") == 4
+
+
+def test_types_along_mesh_axes() -> None:
+    kinds = lamina.sharding
+    assert kinds.ManualAxisType(varying={"x"}) == kinds.ManualAxisType(varying=frozenset("x"))
+    assert kinds.ManualAxisType(unreduced={"x"}).unreduced_kind is kinds.UnreducedKind.sum
+    for make, error in (
+        (lambda: kinds.ManualAxisType(varying="x"), TypeError),
+        (lambda: kinds.ManualAxisType(varying={"x"}, unreduced={"x"}), ValueError),
+    ):
+        with pytest.raises(error):
+            make()
+    assert repr(kinds.AbstractDevice("cpu", None, "cpu")) == repr(jax.sharding.AbstractDevice("cpu", None, "cpu"))
+    assert kinds.make_single_device_sharding(lamina.devices()[1]) == SingleDeviceSharding(lamina.devices()[1])
+    with pytest.raises(NotImplementedError, match="use psum_scatter"):
+        lamina.lax.psum_scatter_start(X, "x")

@@ -323,7 +323,9 @@ def test_kept_constants_outputs_and_weak_types(add_one):
         result = f(1.0, passed)
         assert list(result) == ["sum", "same", "x"]
         assert result["sum"].item() == 41 and result["sum"].weak_type
-        assert result["same"] == (passed, None) and result["same"][0] is passed
+        same, nothing = result["same"]
+        assert nothing is None and same is not passed
+        assert same.unsafe_buffer_pointer() == passed.unsafe_buffer_pointer()
         assert result["x"][0] is result["sum"]
 
 

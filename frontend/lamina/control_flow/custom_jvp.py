@@ -108,9 +108,10 @@ class custom_jvp(CustomRule[P, R]):
         if is_evaluating():
             return self.fun(*call.merged(call.dynamic))  # type: ignore[call-arg]
         run, types, consts = call.prepared("custom_jvp")
+        values = [*consts, *call.leaves]
+        call.forget_values()
         outs = custom_jvp_call_p.bind(
-            *consts,
-            *call.leaves,
+            *values,
             call_jaxpr=run,
             jvp_fun=_flat_rule(self, call, types),
             num_consts=len(consts),
@@ -177,8 +178,8 @@ def _flat_rule(
             if type(d) is not Zero and not same_type(get_aval(d), want):
                 raise TypeError(
                     "Custom JVP rule must produce primal and tangent outputs with corresponding "
-                    f"shapes and dtypes. Expected {want.str_short()} (tangent type of "
-                    f"{get_aval(o).str_short()}) but got {get_aval(d).str_short()}."
+                    f"shapes and dtypes. Expected {want.str_long()} (tangent type of "
+                    f"{get_aval(o).str_long()}) but got {get_aval(d).str_long()}."
                 )
         return outs, dots
 

@@ -127,6 +127,11 @@ class Call:
             and not any(isinstance(x, Tracer) for x in _closed_over(self.rule.fun))
         )
 
+    def forget_values(self) -> None:
+        """Lets go of the arguments, once they are those of an equation: the rules, which the equation
+        keeps, would keep them alive."""
+        self.dynamic, self.leaves = (), []
+
     def run(self, *leaves: Any) -> list[Any]:
         """The flat results of the function."""
         outs, self.out_tree = tree.flatten(

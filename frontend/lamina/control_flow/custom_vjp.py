@@ -216,9 +216,10 @@ class custom_vjp(CustomRule[P, R]):
         if is_evaluating():
             return self.fun(*call.merged(call.dynamic))  # type: ignore[call-arg]
         run, types, consts = call.prepared("custom_vjp")
+        values = [*consts, *call.leaves]
+        call.forget_values()
         outs = custom_vjp_call_p.bind(
-            *consts,
-            *call.leaves,
+            *values,
             call_jaxpr=run,
             fwd=_flat_forward(self, call, types),
             num_consts=len(consts),

@@ -192,7 +192,7 @@ custom_vjp_call_p = Primitive(
 # ---- the linear map ----------------------------------------------------------------------------
 def _refuse(*_: Any, name: str, **__: Any) -> Any:
     raise TypeError(
-        "can't apply forward-mode differentiation (jvp) to a custom_vjp function: "
+        "can't apply forward-mode autodiff (jvp) to a custom_vjp function: "
         f"{name} has a rule for reverse mode alone."
     )
 

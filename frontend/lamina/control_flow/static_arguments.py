@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -65,9 +66,11 @@ def resolve_keywords(
             raise TypeError("keyword arguments could not be resolved to positions") from None
         return args
     bound.apply_defaults()
-    if bound.kwargs:
+    given = fun.keywords if isinstance(fun, functools.partial) else {}  # which it has, as it stands
+    named = [name for name, value in bound.kwargs.items() if given.get(name, bound) is not value]
+    if named:
         raise TypeError(
-            "keyword arguments could not be resolved to positions: "
-            f"{', '.join(bound.kwargs)} can only be passed by keyword"
+            f"The following keyword arguments could not be resolved to positions: {', '.join(named)}, "
+            "which can only be passed by keyword"
         )
     return bound.args

@@ -134,10 +134,15 @@ class Jaxpr:
             self._effects = NO_EFFECTS.union(*(eqn.effects for eqn in self.eqns))
         return self._effects
 
-    def __str__(self) -> str:
+    def pretty_print(self, *, source_info: bool = False, **options: Any) -> str:
+        """The text, with places in the user's code beside equations where asked for; JAX's other
+        options (print_shapes, use_color, name_stack, ...) are accepted and change nothing."""
         from lamina.core.jaxpr_printer import jaxpr_text
 
-        return jaxpr_text(self)
+        return jaxpr_text(self, source_info=source_info)
+
+    def __str__(self) -> str:
+        return self.pretty_print()
 
     __repr__ = __str__
 
@@ -166,6 +171,10 @@ class ClosedJaxpr:
     eqns = property(lambda self: self.jaxpr.eqns)
     effects = property(lambda self: self.jaxpr.effects)
     literals = property(lambda self: self.consts)
+
+    def pretty_print(self, *, source_info: bool = False, **options: Any) -> str:
+        """See Jaxpr.pretty_print."""
+        return self.jaxpr.pretty_print(source_info=source_info, **options)
 
     def __str__(self) -> str:
         return str(self.jaxpr)

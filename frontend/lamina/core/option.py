@@ -95,6 +95,15 @@ Raises ValueError for a value that the setting does not take.
         found: T = self._values.value
         return found
 
+    def get_global(self) -> T:
+        """The process-wide value, whatever holds in this thread."""
+        found: T = type(self._values).value
+        return found
+
+    def set_global(self, value: T) -> None:
+        """JAX's name of `set`."""
+        self.set(value)
+
     def set(self, value: T) -> None:
         """Sets the process-wide value; ValueError where it is none that the setting takes."""
         value = self.checked(value)

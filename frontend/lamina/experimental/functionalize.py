@@ -138,13 +138,14 @@ def _of_starts(starts: Any, shape: Any, sizes: Any) -> Any:
     return jnp.stack([jnp.asarray(s) for s in starts], -1), range(len(shape)), limits
 
 
+_SCATTERS = (
+    lax.scatter_p, lax.scatter_add_p, lax.scatter_mul_p, lax.scatter_min_p, lax.scatter_max_p,
+)  # fmt: skip
 _INDEXING: dict[str, Callable[[Any, Any], Any]] = {
     "gather": _of_gather,
     "dynamic_slice": lambda v, p: _of_starts(v[1:], v[0].shape, p["slice_sizes"]),
     "dynamic_update_slice": lambda v, p: _of_starts(v[2:], v[0].shape, v[1].shape),
-    **dict.fromkeys(
-        ("scatter", "scatter_add", "scatter_mul", "scatter_min", "scatter_max"), _of_scatter
-    ),
+    **dict.fromkeys((p.name for p in _SCATTERS), _of_scatter),
 }
 
 
@@ -237,21 +238,23 @@ def _while(values: list[Any], params: Any, checks: _Checks) -> list[Any]:
     n, m = params["cond_nconsts"], params["body_nconsts"]
     of_cond, of_body, init = values[:n], values[n : n + m], values[n + m :]
     sites: list[Site] = []
+    of_test: list[Site] = []
     body = _checked(params["body_jaxpr"], checks.kinds, sites)
+    test = _checked(params["cond_jaxpr"], checks.kinds, of_test)
     start = _nothing(eval_shape(body, checks.failed, *of_body, *init)[2])
-    test = params["cond_jaxpr"]
-
-    def again(state: Any) -> Any:
-        unchecked = _Checks(frozenset(), state[0])
-        return _apply(test.jaxpr, test.consts, [*of_cond, *state[2]], unchecked)[0]
+    # The test runs where its checks can be carried along: before the loop, and after each step.
+    (more,), failed, tested = test(checks.failed, *of_cond, *init)
 
     def step(state: Any) -> Any:
-        failed, found, carry = state
+        failed, found, tested, _, carry = state
         outs, failed, new = body(failed, *of_body, *carry)
-        return failed, _merged(found, new), outs
+        (more,), failed, newer = test(failed, *of_cond, *outs)
+        return failed, _merged(found, new), _merged(tested, newer), more, outs
 
-    failed, found, carry = lax.while_loop(again, step, (checks.failed, start, list(init)))
-    checks.take(sites, failed, found)
+    failed, found, tested, _, carry = lax.while_loop(
+        lambda state: state[3], step, (failed, start, tested, more, list(init))
+    )
+    checks.take([*sites, *of_test], failed, [*found, *tested])
     return carry
 
 

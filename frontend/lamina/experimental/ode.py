@@ -154,7 +154,8 @@ def _forward(field: Any, settings: Any, y0: Any, ts: Any, *args: Any) -> Any:
 
 def _backward(field: Any, settings: Any, residuals: Any, g: Any) -> Any:
     """The adjoint equation from the last time to the first, with integrals for the arguments."""
-    ys, ts, args = residuals
+    ys, ts, args = tree.map(jnp.asarray, residuals)
+    g = jnp.asarray(g)
     smooth = [dtypes.is_inexact(get_aval(x).dtype) for x in tree.leaves(args)]
     leaves, args_tree = tree.flatten(args)
     own = [x for x, s in zip(leaves, smooth, strict=True) if s]

@@ -60,7 +60,9 @@ class BatchTrace(Trace):
     def unpack(self, x: Any) -> tuple[Any, Dim]:
         """A value and its batch dimension (None if it is the same for the whole batch)."""
         if type(x) is VmapTracer:
-            if x._trace is self:
+            # The same axis: a user's rule of derivatives runs after the function that was mapped, in a
+            # trace of its own, and may close over values of that function.
+            if x._trace is self or x._trace.axis is self.axis:
                 return x.value, x.dim
             if not x._trace.alive:
                 raise_leaked(x)

@@ -6,6 +6,7 @@ and collective_permute.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -70,11 +71,15 @@ def axis_size(axis_name: Any) -> int:
 
 
 def _axis_index_lowering(ctx: Any, *, axis_name: Any) -> Any:
-    stride = 1
-    for name, size in reversed(ctx.module.mesh_axes):
-        if name == axis_name:
-            break
-        stride *= size
+    sizes = dict(ctx.module.mesh_axes)
+    if axis_name not in sizes:
+        raise NameError(
+            f"Found an unbound axis name: {axis_name}, where lax.axis_index is compiled. A rule of "
+            "derivatives can name an axis only where its function does, too."
+        )
+    names = list(sizes)
+    stride = math.prod(sizes[name] for name in names[names.index(axis_name) + 1 :])
+    size = sizes[axis_name]
     here = hlo.divide(hlo.partition_id(), hlo.constant(np.uint32(stride)))
     here = hlo.remainder(here, hlo.constant(np.uint32(size)))
     return hlo.convert(here, np.int32)
