@@ -62,7 +62,8 @@ class BatchTrace(Trace):
         if type(x) is VmapTracer:
             # The same axis: a user's rule of derivatives runs after the function that was mapped, in a
             # trace of its own, and may close over values of that function.
-            if x._trace is self or x._trace.axis is self.axis:
+            made_by = x._trace
+            if made_by is self or (isinstance(made_by, BatchTrace) and made_by.axis is self.axis):
                 return x.value, x.dim
             if not x._trace.alive:
                 raise_leaked(x)
