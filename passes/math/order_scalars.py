@@ -26,7 +26,7 @@ _LOOPS = frozenset(("scf.for", "scf.while", "scf.forall"))
 class OrderScalars(Pass):
     """See the module's docstring."""
 
-    only_with = frozenset(_ORDERS)
+    only_with = frozenset(("arith.minimumf", "arith.maximumf"))
 
     def run(self, module: ir.Module) -> None:
         for op in find_ops(module, *_ORDERS):
