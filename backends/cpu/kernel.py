@@ -145,8 +145,6 @@ def _lowering(
         codegen = replace(codegen, in_order=in_order, reduce_strength=is_blocked)
     if control_of_vectors:
         codegen = LOOPS_OF_VECTORS
-    if control_of_vectors:
-        codegen = LOOPS_OF_VECTORS
     if WORK in kernel.attributes or (calls_library and " br " not in text):
         codegen = FAST  # little is done in it, or nothing but a call
     return LoweredKernel(symbol, text, scratch, codegen, texts or {})
