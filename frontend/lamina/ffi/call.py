@@ -96,18 +96,27 @@ def ffi_call(
 ) -> Callable[..., Any]:
     """A function that calls a registered target: f(*arrays, **attributes).
 
-    target_name           the name given to register_ffi_target.
-    result_shape_dtypes   an object with shape and dtype, or a sequence of such: the results.
-    has_side_effect       calls are kept though nobody reads their results.
-    vmap_method           what batches become, as for pure_callback; None: vmap raises.
-    input_layouts, output_layouts  for each array its dimensions, the slowest first, or a Layout; None:
-                          row-major.
-    input_output_aliases  operand -> the result that takes over its memory.
+    target_name              the name given to register_ffi_target.
+    result_shape_dtypes      an object with shape and dtype, or a sequence of such: the results.
+    has_side_effect          calls are kept though nobody reads their results.
+    vmap_method              what batches become, as for pure_callback; None: vmap raises.
+    input_layouts,           for each array its dimensions, the slowest first, or a Layout; None:
+    output_layouts           row-major.
+    input_output_aliases     operand -> the result that takes over its memory.
+    custom_call_api_version  4.
+    legacy_backend_config    None.
 
-    Attributes are numbers (of Python as 64 bits wide), strings, arrays and dicts of such.
-    Raises NotImplementedError for custom_call_api_version other than 4 and for
-    legacy_backend_config; calls raise JaxRuntimeError for targets that are not registered and for
-    errors of the handler. Not differentiable: wrap it in custom_jvp or custom_vjp.
+    Attributes are numbers (of Python as 64 bits wide), strings, arrays and dicts of such. Raises
+    NotImplementedError for another custom_call_api_version and for legacy_backend_config,
+    ValueError for another vmap_method; calls raise JaxRuntimeError for targets that are not
+    registered and for errors of the handler. Not differentiable: wrap it in custom_jvp or
+    custom_vjp.
+
+    >>> scale = lamina.ffi.ffi_call("scale", lamina.ShapeDtypeStruct((3,), "float32"))
+    >>> scale(jnp.ones(3), by=np.float32(2))
+    Traceback (most recent call last):
+        ...
+    lamina.errors.JaxRuntimeError: ...
     """
     if custom_call_api_version != 4 or legacy_backend_config is not None:
         raise NotImplementedError(
@@ -176,12 +185,20 @@ def ffi_lowering(
     skip_ffi_layout_processing: bool = False,
     **lowering_args: Any,
 ) -> Callable[..., Any]:
-    """A lowering rule, for mlir.register_lowering, that calls a registered target; the parameters of
-    the primitive are its attributes.
+    """A lowering rule, for mlir.register_lowering, that calls a registered target; the parameters
+    of the primitive are its attributes.
 
-    call_target_name  the name given to register_ffi_target.
-    operand_layouts, result_layouts  for each array its dimensions, the fastest first.
-    backend_config, skip_ffi_layout_processing  not implemented, as other options: NotImplementedError.
+    call_target_name                 the name given to register_ffi_target.
+    operand_layouts, result_layouts  for each array its dimensions, the fastest first; None:
+                                     row-major.
+    backend_config                   None, and
+    skip_ffi_layout_processing       False: these and other options raise NotImplementedError.
+
+    >>> from lamina.interpreters import mlir
+    >>> scale_p = lamina.extend.core.Primitive("scale")
+    >>> rule = mlir.register_lowering(scale_p, lamina.ffi.ffi_lowering("scale"))
+    >>> callable(rule)
+    True
     """
     if backend_config is not None or skip_ffi_layout_processing or lowering_args:
         raise NotImplementedError(

@@ -18,15 +18,19 @@ def register_ffi_target(
 ) -> None:
     """Makes a compiled handler known, for ffi_call.
 
-    name      what calls say.
-    fn        a PyCapsule of the handler's address (see pycapsule), or {"execute": such a capsule}.
-    platform  "cpu"; handlers for others are left aside, since there only the CPU calls them.
+    name         what calls say.
+    fn           a PyCapsule of the handler's address (see pycapsule), or {"execute": such a
+                 capsule}.
+    platform     "cpu"; handlers for others are left aside, since there only the CPU calls them.
     api_version  1, XLA's typed interface.
-    kwargs    accepted.
 
     Raises TypeError where fn is no capsule, ValueError for a name that has another handler,
     NotImplementedError for stages other than execute and for api_version 0, whose functions have no
     types.
+
+    >>> import ctypes
+    >>> handler = ctypes.CDLL(None).abs  # as ctypes.CDLL("libscale.so").Scale
+    >>> lamina.ffi.register_ffi_target("help.of.register_ffi_target", lamina.ffi.pycapsule(handler))
     """
     if api_version != 1:
         raise NotImplementedError(
@@ -59,11 +63,15 @@ def address_of(name: str) -> int:
 
 
 def pycapsule(funcptr: Any) -> Any:
-    """A PyCapsule of a function of a library that ctypes has loaded.
+    """A PyCapsule of a function of a library that ctypes has loaded, for register_ffi_target.
 
     funcptr  the function.
 
-    Raises TypeError where it is no function pointer.
+    Raises TypeError where it is none.
+
+    >>> import ctypes
+    >>> type(lamina.ffi.pycapsule(ctypes.CDLL(None).abs)).__name__
+    'PyCapsule'
     """
     try:
         address = ctypes.cast(funcptr, ctypes.c_void_p).value
@@ -87,9 +95,14 @@ def _address(name: str, capsule: Any) -> int:
 
 
 def include_dir() -> str:
-    """The folder of XLA's headers, which handlers are compiled with: jaxlib's, where it is installed.
+    """The folder of XLA's headers, which handlers are compiled with: jaxlib's, where it is
+    installed.
 
     Raises FileNotFoundError where it is not.
+
+    >>> import importlib.util
+    >>> if importlib.util.find_spec("jaxlib"):
+    ...     assert lamina.ffi.include_dir().endswith("include")
     """
     spec = importlib.util.find_spec("jaxlib")
     places = [] if spec is None else spec.submodule_search_locations or []
@@ -101,28 +114,59 @@ def include_dir() -> str:
 
 
 def register_ffi_target_as_batch_partitionable(name: str) -> None:
-    """Accepted: programs on sharded arrays run on gathered ones.
+    """Says that a target works on batches in parts, to no effect: programs on sharded arrays run it
+    on gathered ones.
 
     name  of the target.
+
+    >>> lamina.ffi.register_ffi_target_as_batch_partitionable("scale")
     """
 
 
 def register_ffi_type(name: str, type_registration: Any, platform: str = "cpu") -> None:
-    """NotImplementedError: handlers are given no objects of their own types."""
+    """Not here: handlers are given no objects of their own types. Raises NotImplementedError.
+
+    name               of the type.
+    type_registration  how to make and delete its objects.
+    platform           of the handlers.
+
+    >>> lamina.ffi.register_ffi_type("state", {})
+    Traceback (most recent call last):
+        ...
+    NotImplementedError: ...
+    """
     raise NotImplementedError(
         f"register_ffi_type({name!r}): {library} keeps no state for FFI handlers, so no types of it"
     )
 
 
 def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
-    """NotImplementedError: see register_ffi_type."""
+    """Not here: see register_ffi_type. Raises NotImplementedError.
+
+    name      of the type.
+    obj       a PyCapsule of its id.
+    platform  of the handlers.
+
+    >>> lamina.ffi.register_ffi_type_id("state", None)
+    Traceback (most recent call last):
+        ...
+    NotImplementedError: ...
+    """
     raise NotImplementedError(
         f"register_ffi_type_id({name!r}): {library} keeps no state for FFI handlers, so no types of it"
     )
 
 
 def build_ffi_lowering_function(call_target_name: str, **options: Any) -> Any:
-    """NotImplementedError: ffi_lowering gives a whole rule."""
+    """Not here: ffi_lowering gives a whole rule. Raises NotImplementedError.
+
+    call_target_name  the name given to register_ffi_target.
+
+    >>> lamina.ffi.build_ffi_lowering_function("scale")
+    Traceback (most recent call last):
+        ...
+    NotImplementedError: ...
+    """
     raise NotImplementedError(
         f"build_ffi_lowering_function({call_target_name!r}): {library} has ffi_lowering, which gives a "
         "whole lowering rule"
