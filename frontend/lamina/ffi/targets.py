@@ -67,8 +67,6 @@ def pycapsule(funcptr: Any) -> Any:
 
     funcptr  the function.
 
-    Raises TypeError where it is none.
-
     >>> import ctypes
     >>> type(lamina.ffi.pycapsule(ctypes.CDLL(None).abs)).__name__
     'PyCapsule'
