@@ -15,7 +15,6 @@ from lamina.numpy.arithmetic import abs as abs
 from lamina.numpy.arithmetic import absolute as absolute
 from lamina.numpy.arithmetic import add as add
 from lamina.numpy.arithmetic import cbrt as cbrt
-from lamina.numpy.arithmetic import clip as clip
 from lamina.numpy.arithmetic import conj as conj
 from lamina.numpy.arithmetic import conjugate as conjugate
 from lamina.numpy.arithmetic import copysign as copysign
@@ -24,15 +23,11 @@ from lamina.numpy.arithmetic import divmod as divmod
 from lamina.numpy.arithmetic import fabs as fabs
 from lamina.numpy.arithmetic import float_power as float_power
 from lamina.numpy.arithmetic import floor_divide as floor_divide
-from lamina.numpy.arithmetic import fmax as fmax
-from lamina.numpy.arithmetic import fmin as fmin
 from lamina.numpy.arithmetic import fmod as fmod
 from lamina.numpy.arithmetic import gcd as gcd
 from lamina.numpy.arithmetic import heaviside as heaviside
 from lamina.numpy.arithmetic import imag as imag
 from lamina.numpy.arithmetic import lcm as lcm
-from lamina.numpy.arithmetic import maximum as maximum
-from lamina.numpy.arithmetic import minimum as minimum
 from lamina.numpy.arithmetic import mod as mod
 from lamina.numpy.arithmetic import multiply as multiply
 from lamina.numpy.arithmetic import negative as negative
@@ -48,6 +43,10 @@ from lamina.numpy.arithmetic import sqrt as sqrt
 from lamina.numpy.arithmetic import square as square
 from lamina.numpy.arithmetic import subtract as subtract
 from lamina.numpy.arithmetic import true_divide as true_divide
+from lamina.numpy.averages import average as average
+from lamina.numpy.averages import mean as mean
+from lamina.numpy.averages import std as std
+from lamina.numpy.averages import var as var
 from lamina.numpy.classification import iscomplex as iscomplex
 from lamina.numpy.classification import isfinite as isfinite
 from lamina.numpy.classification import isinf as isinf
@@ -138,6 +137,11 @@ from lamina.numpy.exponents import sinc as sinc
 from lamina.numpy.exponents import sinh as sinh
 from lamina.numpy.exponents import tan as tan
 from lamina.numpy.exponents import tanh as tanh
+from lamina.numpy.extrema import clip as clip
+from lamina.numpy.extrema import fmax as fmax
+from lamina.numpy.extrema import fmin as fmin
+from lamina.numpy.extrema import maximum as maximum
+from lamina.numpy.extrema import minimum as minimum
 from lamina.numpy.functional import apply_along_axis as apply_along_axis
 from lamina.numpy.functional import apply_over_axes as apply_over_axes
 from lamina.numpy.functional import piecewise as piecewise
@@ -191,21 +195,14 @@ from lamina.numpy.manipulation import broadcast_arrays as broadcast_arrays
 from lamina.numpy.manipulation import broadcast_shapes as broadcast_shapes
 from lamina.numpy.manipulation import broadcast_to as broadcast_to
 from lamina.numpy.manipulation import expand_dims as expand_dims
-from lamina.numpy.manipulation import flip as flip
-from lamina.numpy.manipulation import fliplr as fliplr
-from lamina.numpy.manipulation import flipud as flipud
 from lamina.numpy.manipulation import matrix_transpose as matrix_transpose
 from lamina.numpy.manipulation import moveaxis as moveaxis
 from lamina.numpy.manipulation import permute_dims as permute_dims
 from lamina.numpy.manipulation import ravel as ravel
-from lamina.numpy.manipulation import repeat as repeat
 from lamina.numpy.manipulation import reshape as reshape
-from lamina.numpy.manipulation import roll as roll
 from lamina.numpy.manipulation import rollaxis as rollaxis
-from lamina.numpy.manipulation import rot90 as rot90
 from lamina.numpy.manipulation import squeeze as squeeze
 from lamina.numpy.manipulation import swapaxes as swapaxes
-from lamina.numpy.manipulation import tile as tile
 from lamina.numpy.manipulation import transpose as transpose
 from lamina.numpy.nan_reductions import nanargmax as nanargmax
 from lamina.numpy.nan_reductions import nanargmin as nanargmin
@@ -232,27 +229,36 @@ from lamina.numpy.products import trace as trace
 from lamina.numpy.products import vdot as vdot
 from lamina.numpy.products import vecdot as vecdot
 from lamina.numpy.products import vecmat as vecmat
+from lamina.numpy.quantiles import median as median
+from lamina.numpy.quantiles import nanmedian as nanmedian
+from lamina.numpy.quantiles import nanpercentile as nanpercentile
+from lamina.numpy.quantiles import nanquantile as nanquantile
+from lamina.numpy.quantiles import percentile as percentile
+from lamina.numpy.quantiles import quantile as quantile
 from lamina.numpy.ranges import arange as arange
 from lamina.numpy.ranges import geomspace as geomspace
 from lamina.numpy.ranges import linspace as linspace
 from lamina.numpy.ranges import logspace as logspace
+from lamina.numpy.rearranging import flip as flip
+from lamina.numpy.rearranging import fliplr as fliplr
+from lamina.numpy.rearranging import flipud as flipud
+from lamina.numpy.rearranging import repeat as repeat
+from lamina.numpy.rearranging import roll as roll
+from lamina.numpy.rearranging import rot90 as rot90
+from lamina.numpy.rearranging import tile as tile
 from lamina.numpy.reductions import all as all
 from lamina.numpy.reductions import amax as amax
 from lamina.numpy.reductions import amin as amin
 from lamina.numpy.reductions import any as any
 from lamina.numpy.reductions import argmax as argmax
 from lamina.numpy.reductions import argmin as argmin
-from lamina.numpy.reductions import average as average
 from lamina.numpy.reductions import count_nonzero as count_nonzero
 from lamina.numpy.reductions import max as max
-from lamina.numpy.reductions import mean as mean
 from lamina.numpy.reductions import min as min
 from lamina.numpy.reductions import minmax as minmax
 from lamina.numpy.reductions import prod as prod
 from lamina.numpy.reductions import ptp as ptp
-from lamina.numpy.reductions import std as std
 from lamina.numpy.reductions import sum as sum
-from lamina.numpy.reductions import var as var
 from lamina.numpy.rounding import around as around
 from lamina.numpy.rounding import ceil as ceil
 from lamina.numpy.rounding import fix as fix
@@ -335,12 +341,6 @@ from lamina.numpy.set_operations import unique_inverse as unique_inverse
 from lamina.numpy.set_operations import unique_values as unique_values
 from lamina.numpy.sorting import argsort as argsort
 from lamina.numpy.sorting import lexsort as lexsort
-from lamina.numpy.sorting import median as median
-from lamina.numpy.sorting import nanmedian as nanmedian
-from lamina.numpy.sorting import nanpercentile as nanpercentile
-from lamina.numpy.sorting import nanquantile as nanquantile
-from lamina.numpy.sorting import percentile as percentile
-from lamina.numpy.sorting import quantile as quantile
 from lamina.numpy.sorting import sort as sort
 from lamina.numpy.sorting import sort_complex as sort_complex
 from lamina.numpy.statistics import bincount as bincount
@@ -409,12 +409,8 @@ if _typing.TYPE_CHECKING:
     from lamina.numpy.editing import compress as compress
     from lamina.numpy.editing import delete as delete
     from lamina.numpy.editing import diag_indices_from as diag_indices_from
-    from lamina.numpy.editing import fill_diagonal as fill_diagonal
     from lamina.numpy.editing import insert as insert
     from lamina.numpy.editing import mask_indices as mask_indices
-    from lamina.numpy.editing import place as place
-    from lamina.numpy.editing import put as put
-    from lamina.numpy.editing import put_along_axis as put_along_axis
     from lamina.numpy.editing import resize as resize
     from lamina.numpy.editing import tril_indices_from as tril_indices_from
     from lamina.numpy.editing import trim_zeros as trim_zeros
@@ -453,6 +449,10 @@ if _typing.TYPE_CHECKING:
     from lamina.numpy.reading import fromiter as fromiter
     from lamina.numpy.reading import fromstring as fromstring
     from lamina.numpy.reading import load as load
+    from lamina.numpy.replacing import fill_diagonal as fill_diagonal
+    from lamina.numpy.replacing import place as place
+    from lamina.numpy.replacing import put as put
+    from lamina.numpy.replacing import put_along_axis as put_along_axis
     from lamina.numpy.windows import bartlett as bartlett
     from lamina.numpy.windows import blackman as blackman
     from lamina.numpy.windows import hamming as hamming
@@ -464,15 +464,15 @@ _MODULES = frozenset({"fft", "linalg"})
 _LAZY = {
     "array_api": ("__array_api_version__", "__array_namespace_info__"),
     "bit_packing": ("packbits", "unpackbits"),
-    "editing": ("compress", "delete", "diag_indices_from", "fill_diagonal", "insert",
-                "mask_indices", "place", "put", "put_along_axis", "resize", "tril_indices_from",
-                "trim_zeros", "triu_indices_from"),
+    "editing": ("compress", "delete", "diag_indices_from", "insert", "mask_indices", "resize",
+                "tril_indices_from", "trim_zeros", "triu_indices_from"),
     "float_parts": ("frexp", "ldexp", "modf", "spacing"),
     "grids": ("c_", "index_exp", "indices", "ix_", "meshgrid", "mgrid", "ogrid", "r_", "s_"),
     "histograms": ("histogram", "histogram2d", "histogram_bin_edges", "histogramdd"),
     "polynomials": ("poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul",
                     "polysub", "polyval", "roots", "vander"),
     "reading": ("frombuffer", "fromfile", "fromfunction", "fromiter", "fromstring", "load"),
+    "replacing": ("fill_diagonal", "place", "put", "put_along_axis"),
     "windows": ("bartlett", "blackman", "hamming", "hanning", "kaiser"),
 }  # fmt: skip
 _HOME = {name: module for module, names in _LAZY.items() for name in names}

@@ -16,15 +16,18 @@ from lamina.core.trace import Tracer, is_array_like, makes_array
 from lamina.numpy import (
     arithmetic,
     array_api,
+    averages,
     creation,
     cumulative,
     diagonals,
     editing,
+    extrema,
     indexing,
     logic,
     manipulation,
     partial_sorting,
     products,
+    rearranging,
     reductions,
     rounding,
     searching,
@@ -245,7 +248,7 @@ def _clip(self: Any, min: Any = None, max: Any = None) -> Any:
     >>> print(jnp.array([-1, 5, 20]).clip(0, 10))
     [ 0  5 10]
     """
-    return arithmetic.clip(self, min, max)
+    return extrema.clip(self, min, max)
 
 
 def _sort(self: Any, axis: int | None = -1, *, kind: None = None, order: None = None,
@@ -406,13 +409,13 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "argmin": reductions.argmin, "argsort": _argsort, "astype": _astype, "clip": _clip,
     "conj": arithmetic.conj, "conjugate": arithmetic.conj, "cumprod": cumulative.cumprod,
     "cumsum": cumulative.cumsum, "diagonal": diagonals.diagonal, "dot": products.dot,
-    "flatten": _flatten, "max": reductions.max, "mean": reductions.mean, "min": reductions.min,
+    "flatten": _flatten, "max": reductions.max, "mean": averages.mean, "min": reductions.min,
     "nonzero": searching.nonzero, "prod": reductions.prod, "ptp": reductions.ptp,
-    "ravel": manipulation.ravel, "repeat": manipulation.repeat, "reshape": _reshape,
+    "ravel": manipulation.ravel, "repeat": rearranging.repeat, "reshape": _reshape,
     "round": rounding.round, "searchsorted": _searchsorted, "sort": _sort,
-    "squeeze": manipulation.squeeze, "std": reductions.std, "sum": reductions.sum,
+    "squeeze": manipulation.squeeze, "std": averages.std, "sum": reductions.sum,
     "swapaxes": manipulation.swapaxes, "take": indexing.take, "trace": products.trace,
-    "transpose": _transpose, "var": reductions.var, "view": _view,
+    "transpose": _transpose, "var": averages.var, "view": _view,
 }  # fmt: skip
 _PROPERTIES: dict[str, Callable[[Any], Any]] = {
     "at": IndexUpdateHelper,

@@ -1,5 +1,5 @@
-"""Arrays with elements taken out, put in or replaced: insert delete resize trim_zeros compress put
-place put_along_axis fill_diagonal."""
+"""Arrays with elements taken out or put in: insert delete resize trim_zeros compress; and the
+indices of parts of matrices."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from lamina.numpy.promotion import (
 )  # fmt: skip
 
 
-def _along(x: Array, axis: int | None) -> tuple[Array, int]:
+def along(x: Array, axis: int | None) -> tuple[Array, int]:
     """x and its axis; without one the flattened x."""
     if axis is None:
         return lax.reshape(x, (x.size,)), 0
@@ -60,7 +60,7 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *,
         check_arraylike("delete", arr)
     else:
         check_arraylike("delete", arr, obj)
-    x, at = _along(asarray(arr), axis)
+    x, at = along(asarray(arr), axis)
     n = x.shape[at]
     if axis is not None and not np.ndim(arr):
         raise ValueError(f"axis {axis} is out of bounds for array of dimension 0")
@@ -128,7 +128,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     x = asarray(arr)
     if axis is not None:
         canonical_axis(axis, len(x.shape))
-    x, at = _along(x, axis)
+    x, at = along(x, axis)
     n = x.shape[at]
     v = convert(asarray(values), x.dtype)
     if isinstance(obj, slice):
@@ -213,12 +213,12 @@ def resize(a: ArrayLike, new_shape: Any) -> Array:
     size = math.prod(shape)
     if x.size == 0 or size == 0:
         return lax.full(shape, 0, x.dtype)
-    return _resize(x, shape=shape)
+    return resized(x, shape=shape)
 
 
 @compiled(static=("shape",))
-def _resize(x: Any, *, shape: tuple[int, ...]) -> Array:
-    from lamina.numpy.manipulation import tile
+def resized(x: Any, *, shape: tuple[int, ...]) -> Array:
+    from lamina.numpy.rearranging import tile
 
     size = math.prod(shape)
     flat = tile(lax.reshape(x, (x.size,)), -(-size // x.size))
@@ -274,7 +274,7 @@ def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, *,
     mask = truth(asarray(condition))
     if len(mask.shape) != 1:
         raise ValueError("condition must be a 1D array")
-    x, at = _along(asarray(a), axis)
+    x, at = along(asarray(a), axis)
     n = x.shape[at]
     if mask.shape[0] > n:
         if not isinstance(mask, Tracer) and np.asarray(mask)[n:].any():
@@ -289,142 +289,6 @@ def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, *,
     taken = take(x, index, at, mode="clip")
     fill = broadcast_to_shape(convert(fill_value, x.dtype), shape)
     return lax.select(lax.broadcast_in_dim(found, shape, (at,)), taken, fill)
-
-
-# ---- replaced ----------------------------------------------------------------------------------
-def _refuse_inplace(name: str, inplace: bool, kind: type[Exception] = ValueError) -> None:
-    if inplace:
-        raise kind(
-            f"{library}.numpy.{name} cannot modify arrays in-place, because {library.name}'s arrays are "
-            "immutable. Pass inplace=False to instead return an updated array."
-        )
-
-
-def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *,
-        inplace: bool = True) -> Array:  # fmt: skip
-    """a with v (repeated as often as needed) at the flat indices ind.
-
-    a        an array
-    ind      integers
-    v        numbers
-    inplace  must be False: arrays cannot be written to
-
-    mode "clip" or "wrap" says what indices out of bounds mean; by default they change nothing.
-
-    >>> jnp.put(jnp.array([1, 2, 3]), jnp.array([0, 2]), 9, inplace=False).tolist()
-    [9, 2, 9]
-    """
-    _refuse_inplace("put", inplace)
-    check_arraylike("put", a, ind, v)
-    x, index, values = asarray(a), asarray(ind), asarray(v)
-    index, values = (lax.reshape(t, (t.size,)) for t in (index, values))
-    if not x.size or not index.size or not values.size:
-        return x
-    if mode == "raise":
-        raise NotImplementedError(f"The 'raise' mode to {library}.numpy.put is not supported.")
-    if mode not in (None, "clip", "wrap"):
-        raise ValueError(f"mode should be one of 'wrap' or 'clip'; got {mode=}")
-    values = _resize(values, shape=index.shape) if values.shape != index.shape else values
-    if mode == "clip":
-        top = np.asarray(x.size - 1).astype(index.dtype)[()]
-        index = lax.clamp(np.zeros((), index.dtype)[()], index, top)
-    flat = lax.reshape(x, (x.size,))
-    return lax.reshape(flat.at[index].set(values, mode=mode), x.shape)
-
-
-def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
-    """arr with vals, one after another and over again, where mask holds.
-
-    arr      an array
-    mask     booleans of its size
-    vals     a vector that is not empty
-    inplace  must be False: arrays cannot be written to
-
-    >>> jnp.place(jnp.array([1, 2, 3]), jnp.array([True, False, True]), 9, inplace=False).tolist()
-    [9, 2, 9]
-    """
-    _refuse_inplace("place", inplace)
-    check_arraylike("place", arr, mask, vals)
-    x, where_, values = asarray(arr), truth(asarray(mask)), asarray(vals)
-    if where_.size != x.size:
-        raise ValueError("place: arr and mask must be the same size")
-    if not values.size:
-        raise ValueError("Cannot place values from an empty array")
-    return x if not x.size else _place(x, where_, values)
-
-
-@compiled
-def _place(x: Any, mask: Any, values: Any) -> Array:
-    flat = lax.reshape(mask, (x.size,))
-    order = lax.sub(lax.cumsum(lax.convert_element_type(flat, np.int32), 0), np.int32(1))
-    which = lax.rem(lax.max(order, np.int32(0)), np.int32(values.size))
-    new = take(lax.reshape(values, (values.size,)), which, mode="clip")
-    new = lax.convert_element_type(new, x.dtype)
-    return lax.reshape(lax.select(flat, new, lax.reshape(x, (x.size,))), x.shape)
-
-
-def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: int | None,
-                   inplace: bool = True, *, mode: str | None = None) -> Array:  # fmt: skip
-    """arr with values at indices along an axis, other axes going together: what take_along_axis
-    reads.
-
-    arr      an array
-    indices  integers, with as many axes as arr
-    values   numbers that broadcast to indices
-    axis     the axis; None: of the flattened array
-    inplace  must be False: arrays cannot be written to
-    mode     what indices out of bounds mean
-
-    >>> jnp.put_along_axis(jnp.array([1, 2]), jnp.array([1]), 9, 0, inplace=False).tolist()
-    [1, 9]
-    """
-    _refuse_inplace("put_along_axis", inplace)
-    check_arraylike("put_along_axis", arr, indices, values)
-    x, index, v = asarray(arr), asarray(indices), asarray(values)
-    shape = x.shape
-    x, at = _along(x, axis)
-    if len(index.shape) != len(x.shape):
-        raise ValueError(f"put_along_axis: indices must have {len(x.shape)} dimension(s), "
-                         f"got {len(index.shape)}")  # fmt: skip
-    full = tuple(n if i == at or n != 1 else x.shape[i] for i, n in enumerate(index.shape))
-    index = broadcast_to_shape(index, full)
-    where_ = tuple(
-        index if i == at else lax.broadcasted_iota(np.int32, tuple(
-            n if j == i else 1 for j, n in enumerate(full)), i)
-        for i in range(len(full))
-    )  # fmt: skip
-    if axis is None and v.shape:
-        v = lax.reshape(v, (v.size,)) if v.size == index.size else v
-    return lax.reshape(x.at[where_].set(v, mode=mode), shape)
-
-
-def fill_diagonal(
-    a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True
-) -> Array:
-    """a with val on its main diagonal: a scalar, or values that are repeated along it.
-
-    a        an array of at least two axes
-    val      numbers
-    wrap     must be False
-    inplace  must be False: arrays cannot be written to
-
-    >>> jnp.fill_diagonal(jnp.zeros((2, 2)), 1, inplace=False).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
-    _refuse_inplace("fill_diagonal", inplace, NotImplementedError)
-    if wrap:
-        raise NotImplementedError("wrap=True is not implemented, must use wrap=False")
-    check_arraylike("fill_diagonal", a, val)
-    x, v = asarray(a), asarray(val)
-    if len(x.shape) < 2:
-        raise ValueError("array must be at least 2-d")
-    if len(x.shape) > 2 and len(set(x.shape)) > 1:
-        raise ValueError("All dimensions of input must be of equal length")
-    n = min(x.shape)
-    if v.shape:
-        v = _resize(lax.reshape(v, (v.size,)), shape=(n,)) if n and v.size else v
-    i = np.arange(n, dtype=np.int32)
-    return x.at[(i,) * len(x.shape)].set(v) if n else x
 
 
 # ---- indices of parts --------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from lamina.devices import device_put
 from lamina.lax.fft import FftType
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import asarray
-from lamina.numpy.manipulation import moveaxis, roll
+from lamina.numpy.manipulation import moveaxis
 from lamina.numpy.promotion import (
     Array,
     ArrayLike,
@@ -28,6 +28,7 @@ from lamina.numpy.promotion import (
     promote_inexact,
     requested_dtype,
 )  # fmt: skip
+from lamina.numpy.rearranging import roll
 
 __all__ = [
     "fft", "ifft", "rfft", "irfft", "hfft", "ihfft",

@@ -11,7 +11,7 @@ from lamina import lax
 from lamina.core import dtypes
 from lamina.core.trace import get_aval
 from lamina.core.type_promotion import wider_type
-from lamina.numpy import reductions
+from lamina.numpy import averages, reductions
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import asarray
 from lamina.numpy.logic import logical_and
@@ -208,7 +208,7 @@ def nanmean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out
     refuse_out("nanmean", out)
     check_arraylike("nanmean", a)
     if not dtypes.is_inexact(get_aval(a).dtype):
-        return reductions.mean(a, axis, dtype, out, keepdims, where=where)
+        return averages.mean(a, axis, dtype, out, keepdims, where=where)
     x, valid = _valid("nanmean", a, where)
     to = requested_dtype(dtype, "nanmean", keep=x.dtype)
     count = reductions.sum(valid, axis, dtype=dtypes.real_dtype(to), keepdims=keepdims)
@@ -244,9 +244,9 @@ def nanvar(
     x, valid = _valid("nanvar", a, where)
     to = requested_dtype(dtype, "nanvar", keep=dtypes.real_dtype(dtypes.inexact_dtype(x.dtype)))
     if dtype is not None:
-        reductions.refuse_real_variance("nanvar", x.dtype, to)
+        averages.refuse_real_variance("nanvar", x.dtype, to)
     if not dtypes.is_inexact(x.dtype):
-        return reductions.var(x, axis, to, ddof=ddof, keepdims=keepdims, where=where, mean=mean)
+        return averages.var(x, axis, to, ddof=ddof, keepdims=keepdims, where=where, mean=mean)
     axes = tuple(axis) if isinstance(axis, list) else axis
     return _nanvar(x, valid, mean, axis=axes, dtype=to, ddof=ddof, keepdims=bool(keepdims))
 
@@ -257,7 +257,7 @@ def _nanvar(x: Any, valid: Any, center: Any, *, axis: Any, dtype: np.dtype, ddof
     work = wider_type(x.dtype, dtype)
     x = convert(x, work)
     if center is None:
-        middle = reductions.mean(x, axis, keepdims=True, where=valid)
+        middle = averages.mean(x, axis, keepdims=True, where=valid)
     else:
         middle = broadcast_to_shape(convert(center, x.dtype), x.shape)
     distance = pick(valid, lax.sub(x, middle), literal(x, 0))

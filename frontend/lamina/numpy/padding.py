@@ -211,12 +211,12 @@ def _pad_ramp(array: Array, widths: Widths, end_values: Any) -> Array:
 
 
 def _pad_statistic(array: Array, widths: Widths, mode: str, length: Any) -> Array:
-    from lamina.numpy import reductions, sorting
+    from lamina.numpy import averages, quantiles, reductions
     from lamina.numpy.rounding import round as round_
 
     operations: dict[str, Callable[..., Array]] = {
-        "maximum": reductions.max, "minimum": reductions.min, "mean": reductions.mean,
-        "median": sorting.median,
+        "maximum": reductions.max, "minimum": reductions.min, "mean": averages.mean,
+        "median": quantiles.median,
     }  # fmt: skip
     lengths = None if length is None else _pairs(np.asarray(length), len(widths), "stat_length")
     for axis, (before, after) in enumerate(widths):

@@ -292,7 +292,7 @@ def _companion_roots(p: Array) -> Array:
 def _roots_with_leading_zeros(p: Array) -> Array:
     """Roots of a p whose leading zeros aren't known: it is rolled to a nonzero first coefficient,
     and the roots at 0 that come in by that are told as NaN, last."""
-    from lamina.numpy.manipulation import roll
+    from lamina.numpy.rearranging import roll
     from lamina.numpy.reductions import all as all_
     from lamina.numpy.reductions import argmax
     from lamina.numpy.selection import where

@@ -9,7 +9,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import dtypes
-from lamina.numpy import products, reductions
+from lamina.numpy import averages, products, reductions
 from lamina.numpy.creation import asarray
 from lamina.numpy.promotion import (
     Array,
@@ -109,7 +109,7 @@ def cov(
     weights = _weights_of_observations(x, fweights, aweights)
     if 0 in x.shape:
         return lax.full([n for n in (x.shape[0],) * 2 if n != 1], np.nan, x.dtype)
-    middle, total = reductions.average(x, axis=1, weights=weights, returned=True)
+    middle, total = averages.average(x, axis=1, weights=weights, returned=True)
     total = lax.index_in_dim(total, 0, keepdims=False)
     if ddof == 0 and weights is not None:
         freedom = total
@@ -168,7 +168,7 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True,
     [[ 1. -1.]
      [-1.  1.]]
     """
-    from lamina.numpy.arithmetic import clip
+    from lamina.numpy.extrema import clip
 
     c = cov(x, y, rowvar, dtype=None if dtype is None else _inexact(dtype, "corrcoef"))
     if not c.shape:

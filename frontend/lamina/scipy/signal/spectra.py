@@ -19,6 +19,7 @@ from lamina.core import dtypes
 from lamina.core.trace import get_aval
 from lamina.numpy import fft as _fft
 from lamina.numpy._eager import compiled
+from lamina.numpy.averages import mean
 from lamina.numpy.creation import asarray, zeros
 from lamina.numpy.manipulation import moveaxis
 from lamina.numpy.padding import pad
@@ -31,9 +32,8 @@ from lamina.numpy.promotion import (
     concrete_or_error,
     promote_inexact,
 )  # fmt: skip
-from lamina.numpy.reductions import mean
+from lamina.numpy.quantiles import median
 from lamina.numpy.selection import where
-from lamina.numpy.sorting import median
 from lamina.scipy.signal.trends import detrend as _detrend
 from lamina.scipy.signal.windows import get_window
 

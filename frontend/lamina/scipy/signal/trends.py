@@ -8,6 +8,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.numpy._eager import compiled
+from lamina.numpy.averages import mean
 from lamina.numpy.creation import asarray
 from lamina.numpy.promotion import (
     Array,
@@ -16,7 +17,6 @@ from lamina.numpy.promotion import (
     check_arraylike,
     promote_inexact,
 )  # fmt: skip
-from lamina.numpy.reductions import mean
 from lamina.numpy.reductions import sum as _sum
 
 
