@@ -1,6 +1,6 @@
 """Pytree functions under their short names: lamina.tree.map, lamina.tree.leaves, ..."""
 
-from lamina.tree_util import static as static
+from lamina.tree_registration import static as static
 from lamina.tree_util import tree_all as all
 from lamina.tree_util import tree_broadcast as broadcast
 from lamina.tree_util import tree_flatten as flatten

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Hashable
 from typing import Any
 
-from lamina.tree_util import register_pytree_node_class
+from lamina.tree_registration import register_pytree_node_class
 
 _NOT_GIVEN: Any = object()
 

@@ -19,7 +19,7 @@ from lamina.core.trace import Tracer
 from lamina.errors import ConcretizationTypeError
 from lamina.experimental.sparse.base import JAXSparse
 from lamina.ops import segment_sum
-from lamina.tree_util import register_pytree_node_class
+from lamina.tree_registration import register_pytree_node_class
 
 __all__ = ["BCOO", "bcoo_fromdense", "bcoo_reduce_sum", "bcoo_sort_indices", "bcoo_sum_duplicates",
            "bcoo_todense", "bcoo_transpose", "empty", "eye", "todense"]  # fmt: skip

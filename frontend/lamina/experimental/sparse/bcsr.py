@@ -10,7 +10,7 @@ import numpy as np
 from lamina import numpy as jnp
 from lamina.experimental.sparse.base import JAXSparse
 from lamina.experimental.sparse.bcoo import BCOO
-from lamina.tree_util import register_pytree_node_class
+from lamina.tree_registration import register_pytree_node_class
 
 
 @register_pytree_node_class

@@ -14,7 +14,7 @@ from lamina.core.trace import get_aval
 from lamina.numpy import linalg
 from lamina.numpy.promotion import Array, ArrayLike, check_arraylike, promote_inexact
 from lamina.scipy import special
-from lamina.tree_util import register_pytree_node_class
+from lamina.tree_registration import register_pytree_node_class
 
 
 @register_pytree_node_class
