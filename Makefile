@@ -89,7 +89,7 @@ gpu-registers: $(VENV)/made-for-test  ## generate docs/cuda-registers.md; CLASSE
 bench: $(VENV)/made-for-test  ## measure against JAX; BENCH="--quick --only matmul" for a part
 	$(BIN)/python -m benchmarks --json out/benchmarks.json --chart out/benchmarks.png $(BENCH)
 
-gpu-check: $(VENV)/made-for-test  ## on a machine with a GPU: samples, demo and rates, to out/gpu.json
+gpu-check: $(VENV)/made-for-test  ## on a machine with a GPU: exchange, rates, demo and samples, to out/gpu.json
 	@mkdir -p out
 	$(BIN)/python benchmarks/gpu_check.py out/gpu.json
 

@@ -1,13 +1,13 @@
 """What this machine's GPU does with lamina: the samples, the demo, and rates beside the limits.
 
-    python benchmarks/gpu_check.py out/gpu.json [rates] [demo] [samples] [--small]
+    python benchmarks/gpu_check.py out/gpu.json [exchange] [rates] [demo] [samples] [--small]
 
-Times programs, runs the digits demo, and test/end_to_end with the GPU as default device; by default
-all three. Rates are of the same run: bytes a second beside those of a plain copy, products beside
-cuBLAS and attention beside torch's, where they are there. What fails is in the JSON with its error, and
-the next goes on; the JSON is written after each. Ends with an error where there is no GPU: nothing is
-written then. --small is for trying it out. `benchmarks/pack_for_gpu.py` is for a machine without a
-network.
+Exchanges memory and streams with other libraries (`gpu_exchange.py`), times programs, runs the digits
+demo, and test/end_to_end with the GPU as default device; by default all four. Rates are of the same
+run: bytes a second beside those of a plain copy, products beside cuBLAS and attention beside torch's,
+where they are there. What fails is in the JSON with its error, and the next goes on; the JSON is
+written after each. Ends with an error where there is no GPU: nothing is written then. --small is for
+trying it out. `benchmarks/pack_for_gpu.py` is for a machine without a network.
 """
 
 from __future__ import annotations
@@ -282,7 +282,7 @@ def _run(words: list[Any], log: Path, environment: dict[str, str]) -> int | None
 
 
 _MOST_SECONDS = 540  # of a stage: lent machines end commands after ten minutes
-_STAGES = ("rates", "demo", "samples")
+_STAGES = ("exchange", "rates", "demo", "samples")
 
 
 class Report:
@@ -323,10 +323,16 @@ def main(arguments: list[str] | None = None) -> None:
         "date": time.strftime("%Y-%m-%d"), "device": gpu.device_kind,
         "capability": gpu.compute_capability, "numpy": np.__version__,
     })  # fmt: skip
+    sizes = _SMALL if given.small else Sizes()
     with lamina.default_device(gpu):
         for stage in wanted:
-            if stage == "rates":
-                for name, measure in _rates(_SMALL if given.small else Sizes()).items():
+            if stage == "exchange":
+                from gpu_exchange import checks  # beside this file
+
+                for name, check in checks(sizes.elements).items():
+                    report.add(stage, name, check)
+            elif stage == "rates":
+                for name, measure in _rates(sizes).items():
                     report.add(stage, name, measure)
                 report.found[stage] = _with_ratios(report.found[stage])
                 report.write()

@@ -25,7 +25,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 REPO = Path(__file__).resolve().parent.parent
-PACKAGES = ("llvmlite", "optree", "scipy-openblas32", "torch-mlir")
+PACKAGES = ("cuda-bindings", "cuda-core", "cuda-pathfinder", "llvmlite", "optree", "scipy-openblas32",
+            "torch-mlir")  # fmt: skip
 TESTS = ("pytest", "pytest-xdist", "pytest-timeout", "hypothesis", "mpmath", "typing_extensions")
 """Small, and with all that they need; the last one is optree's."""
 PRESENT = ("ml-dtypes", "numpy", "nvidia-nvjitlink", "opt-einsum")
@@ -135,7 +136,7 @@ def commands(folder: Path, parts: int) -> list[tuple[str, str]]:
     found = [
         (str(folder / str(n + 1)), unpack.format(part=folder / str(n + 1))) for n in range(parts)
     ]
-    for stage in ("rates", "demo", "samples"):
+    for stage in ("exchange rates", "demo", "samples"):
         found.append(("", f"PYTHONPATH={SITE} python3 benchmarks/gpu_check.py $OUT/gpu.json {stage}"))
     carry, last = found[parts - 1]
     found[parts - 1 : parts + 1] = [(carry, f"{last}; {found[parts][1]}")]

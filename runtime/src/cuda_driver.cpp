@@ -18,8 +18,9 @@ std::unique_ptr<std::unordered_map<std::string, uintptr_t>> replacement;
 std::atomic<uint64_t> generation{0};
 
 constexpr const char* kInstall =
-    "install NVIDIA's driver (the package nvidia-driver of most distributions; in a container, run "
-    "it with --gpus all)";
+    "beside pip install 'lamina[cuda]', GPUs need NVIDIA's driver (the package nvidia-driver of "
+    "most "
+    "distributions; in a container, run it with --gpus all)";
 
 using Find = std::function<void*(const char*)>;
 

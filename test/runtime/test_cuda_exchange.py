@@ -7,10 +7,12 @@ is not ordered reads what was in memory before.
 from __future__ import annotations
 
 import gc
+import re
 import sys
 import threading
 import weakref
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import fake_driver
@@ -406,3 +408,12 @@ def test_streams_are_of_gpus(cuda: FakeDriver) -> None:
     with lamina.cuda.stream(0) as legacy:
         assert legacy.handle == fake_driver.LEGACY_STREAM
         np.testing.assert_array_equal(lamina.jit(lambda x: x + 1)(_on_gpu()), _X + 1)
+
+
+def test_the_page_s_programs_run_one_after_the_other(cuda: FakeDriver) -> None:
+    page = Path(__file__).parents[2] / "docs" / "cuda-sharing.md"
+    programs = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    names: dict[str, Any] = {}
+    for program in programs:
+        exec(compile(program, str(page), "exec"), names)
+    assert len(programs) == 3

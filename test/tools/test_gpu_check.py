@@ -25,6 +25,7 @@ def check(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "gpu_check", module)  # dataclasses look there
+    monkeypatch.syspath_prepend(str(_PATH.parent))
     spec.loader.exec_module(module)
     yield module
     lamina.config.update("matrix_products", "auto")  # which the program sets
@@ -51,6 +52,15 @@ def test_rates(check: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for name, kind in [("matmul bf16 by kernel", "bf16"), ("matmul tf32 by kernel", "tf32"),
                        ("matmul f8", "e4m3"), ("convolution bf16", "bf16")]:  # fmt: skip
         assert re.match(rf"(wg)?mma\.{kind} ", found["rates"][name]["tiling"]), name
+
+
+def test_exchange(check: ModuleType, tmp_path: Path) -> None:
+    with fake_driver.installed(fake_driver.FakeDriver()):
+        check.main([str(tmp_path / "gpu.json"), "exchange", "--small"])
+    found = json.loads((tmp_path / "gpu.json").read_text())["exchange"]
+    wanted = {"devices and contexts", "dlpack to cuda.core", "__cuda_array_interface__ to cuda.core",
+              "__cuda_array_interface__ from cuda.core", "streams"}  # fmt: skip
+    assert wanted <= set(found) and all(row == {"passed": True} for row in found.values()), found
 
 
 def test_what_tests_say(check: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ def test_parts_are_few_and_small(packer: ModuleType) -> None:
 def test_each_part_is_carried_once(packer: ModuleType) -> None:
     rows = packer.commands(Path("out/gpu"), 2)
     assert [carry for carry, _ in rows] == ["out/gpu/1", "out/gpu/2", "", ""]
-    assert "tar xJf" in rows[0][1] and rows[1][1].endswith("gpu.json rates")
+    assert "tar xJf" in rows[0][1] and rows[1][1].endswith("gpu.json exchange rates")
     assert all(len(command) < 2000 for _, command in rows)
 
 
