@@ -28,7 +28,7 @@ from lamina.dialects.types import shape_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
-from lamina.passes.stablehlo.facts import CONTROL, constant_starts, made_by
+from lamina.passes.stablehlo.facts import CONTROL, constant_starts, ints, made_by
 from lamina.passes.stablehlo.fuse_ops import is_elementwise
 from lamina.passes.stablehlo.rewriting import replace
 
@@ -38,6 +38,7 @@ _MOST_PARTS = 9
 _FEW_PARTS = 3  # of what may be updated in place if its other readers come first
 _MOST_FOLLOWED = 16  # ops that need a value
 _LEAST_ELEMENTS = 1024  # fewer are copied in no time
+_LEAST_IN_STEPS = 256  # the same in loops
 _LEAST_ROW = 64  # elements of the last dimension, where that is cut
 
 
@@ -66,13 +67,13 @@ class UpdateInParts(Pass):
     def _look_into(self, control: ir.Operation) -> None:
         for update in find_ops(control, _UPDATE):
             if update.block.region.owner.name in CONTROL and _is_most_of_it(update):
-                self._look_at(update, _MOST_PARTS)
+                self._look_at(update, _MOST_PARTS, _LEAST_IN_STEPS)
 
-    def _look_at(self, op: ir.Operation, most: int) -> None:
+    def _look_at(self, op: ir.Operation, most: int, least: int = _LEAST_ELEMENTS) -> None:
         operand, update, *starts = op.operands
         whole, part = shape_of(operand.type), shape_of(update.type)
         rows = part[1:] == whole[1:]
-        if prod(part) < _LEAST_ELEMENTS or (not rows and 2 * prod(part) < prod(whole)):
+        if prod(part) < least or (not rows and 2 * prod(part) < prod(whole)):
             return
         lows = constant_starts(starts, whole, part)
         if lows is None:
@@ -84,17 +85,32 @@ class UpdateInParts(Pass):
             return
         with ir.InsertionPoint(op), op.location:
             put_together = _put_together(operand, update, lows)
+            for use in [use.owner.operation for use in update.uses]:
+                if use.name == "stablehlo.slice":
+                    _cut_out_of(use, put_together, lows)
         replace(op, [put_together])
         self.count("updates")
 
 
 def _is_most_of_it(update: ir.Operation) -> bool:
-    """Whether an update replaces most of an array by what only it uses, and a loop computes."""
+    """Whether an update replaces most of an array by what a loop computes, and nothing else uses but for
+    parts that are cut out later."""
     new = update.operands[1]
     if isinstance(new.owner, ir.Block) or not is_elementwise(new.owner.operation):
         return False
     whole, part = (prod(shape_of(value.type)) for value in update.operands[:2])
-    return 3 * part >= 2 * whole and len(list(new.uses)) == 1
+    if 3 * part < 2 * whole:
+        return False
+    others = [use.owner.operation for use in new.uses if use.owner.operation != update]
+    return all(op.name == "stablehlo.slice" and update.is_before_in_block(op) for op in others)
+
+
+def _cut_out_of(part: ir.Operation, whole: ir.Value, lows: Sequence[int]) -> None:
+    """Let a part of what is put into an array be cut out of the array."""
+    starts, ends, strides = (ints(part, n) for n in ("start_indices", "limit_indices", "strides"))
+    with ir.InsertionPoint(part), part.location:
+        first, last = ([low + at for low, at in zip(lows, where, strict=True)] for where in (starts, ends))
+        replace(part, [hlo.slice(whole, first, last, strides)])
 
 
 def _reshaped(value: ir.Value) -> ir.Value:
