@@ -33,7 +33,7 @@ from lamina.dialects.attributes import ALIAS_OF, ARENA_BYTES, UNUSED_DONATIONS
 from lamina.dialects.context import parse
 from lamina.dialects.resources import inline_resources
 from lamina.dialects.serialize import to_bytecode, to_text
-from lamina.dialects.types import byte_size, dtype_of, shape_of
+from lamina.dialects.types import DYNAMIC, byte_size, dtype_of, shape_of
 from lamina.dialects.vendors import ir
 from lamina.passes import instrumentation
 from lamina.passes.base import CompileError
@@ -218,23 +218,31 @@ class _Signature(Record):
 
 
 def _signature(module: ir.Module) -> _Signature:
-    main = ir.SymbolTable(module.operation)["main"].operation
+    functions = ir.SymbolTable(module.operation)
+    if "main" not in functions:
+        raise CompileError.at(module.operation, "has no public function @main")
+    main = functions["main"].operation
     of = main.attributes["function_type"].value
     inputs = [_array(kind, main) for kind in of.inputs]
     outputs = [_array(kind, main) for kind in of.results]
     for name, attributes in (("arg_attrs", inputs), ("res_attrs", outputs)):
         if name in main.attributes:
             for row, given in zip(attributes, main.attributes[name]):
-                if "jax.result_info" in given:
+                if "jax.result_info" in given and isinstance(
+                    given["jax.result_info"], ir.StringAttr
+                ):
                     row["name"] = given["jax.result_info"].value
     return _Signature(inputs, outputs)
 
 
 def _array(of: ir.Type, main: ir.Operation) -> dict[str, Any]:
     try:
-        return {"dtype": dtype_of(of).name, "shape": list(shape_of(of))}
+        found = {"dtype": dtype_of(of).name, "shape": list(shape_of(of))}
     except (TypeError, AttributeError):
         raise CompileError.at(main, f"takes or returns {of}; only arrays are supported") from None
+    if DYNAMIC in found["shape"]:
+        raise CompileError.at(main, f"takes or returns {of}, whose size is not known")
+    return found
 
 
 def _memory(planned: _Planned, built: BuiltProgram) -> dict[str, Any]:
