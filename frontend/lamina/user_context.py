@@ -34,6 +34,7 @@ def make_user_context(default_value: Any = None) -> Option[Any]:
         parse=str,
         check=_check_hashable,
         affects_trace=True,
+        is_setting=False,
     )
 
 

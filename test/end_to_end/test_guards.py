@@ -127,6 +127,13 @@ def test_sums_of_narrow_floats():
     assert both("allow_f16_reductions", False, programs)["lax"] == "ValueError"
 
 
+def test_user_contexts_are_no_settings():
+    settings = set(lamina.config.options())
+    context = lamina.make_user_context(5)
+    assert set(lamina.config.options()) == set(lamina.config.values()) == settings
+    assert context.value == 5
+
+
 def test_user_contexts_are_part_of_jits_key():
     for m in (lamina, jax):
         context, traced = m.make_user_context(5), []

@@ -23,6 +23,7 @@ class Option(Generic[T]):
     `affects_trace` marks settings that are part of jit's cache key, `affects_calls` those that only
     the fast path of calls must know, `of_programs` those that one program can be given in its
     compiler_options. `other` is a value that its help shows, where that is not to be the default.
+    What is no setting of ours, `is_setting=False`, is not among `options` and has no variable.
     """
 
     def __init__(
@@ -40,18 +41,20 @@ class Option(Generic[T]):
         of_programs: bool = False,
         values: tuple[str, ...] = (),
         other: T | None = None,
+        is_setting: bool = True,
     ) -> None:
         self.convert, self.then = convert, then
         self.name, self.doc, self.parse, self.affects_trace = name, doc, parse, affects_trace
         self.default, self.check, self.values = default, check, values
         self.affects_calls, self.of_programs = affects_trace or affects_calls, of_programs
+        self.is_setting = is_setting
         self.__doc__ = self._help(default if other is None else other)
 
         class Values(threading.local):
             """A thread's value hides the process's, which is the class's."""
 
         Values.value = default  # type: ignore[attr-defined]
-        if self.variable in os.environ:
+        if is_setting and self.variable in os.environ:
             Values.value = self._in_environment(self.variable)  # type: ignore[attr-defined]
         self._values: Any = Values()
         _options[name] = self
@@ -245,7 +248,7 @@ def values() -> dict[str, Any]:
     >>> lamina.config.values()["enable_x64"]
     False
     """
-    return {name: option.value for name, option in _options.items()}
+    return {name: option.value for name, option in options().items()}
 
 
 def options() -> dict[str, Option]:
@@ -254,7 +257,7 @@ def options() -> dict[str, Option]:
     >>> lamina.config.options()["enable_x64"].variable
     'LAMINA_ENABLE_X64'
     """
-    return dict(_options)
+    return {name: option for name, option in _options.items() if option.is_setting}
 
 
 # ---- kinds of settings --------------------------------------------------------------------------
