@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-RUNNABLE = ("control-flow.md",)
+RUNNABLE = ("control-flow.md", "adding-a-primitive.md")
 
 
 @pytest.mark.parametrize("page", RUNNABLE)
@@ -21,3 +21,19 @@ def test_its_programs_run_one_after_the_other(page, tmp_path):
         [sys.executable, str(file)], capture_output=True, text=True, cwd=tmp_path, timeout=120
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_the_whole_pass_of_adding_a_pass_does_what_the_page_says(tmp_path):
+    text = (DOCS / "adding-a-pass.md").read_text()
+    [source] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    program = re.search(r"```mlir\n(.*?)```", text, re.DOTALL)
+    command = re.search(r"```sh\nlamina-opt (.*?)\n```", text)
+    assert program is not None and command is not None
+    (tmp_path / "my_pass.py").write_text(source)
+    (tmp_path / "f.mlir").write_text(program[1])
+    done = subprocess.run(
+        [Path(sys.executable).with_name("lamina-opt"), *command[1].split()],
+        capture_output=True, text=True, cwd=tmp_path, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "return %arg0" in done.stdout and "negate" not in done.stdout
