@@ -87,7 +87,8 @@ class _EntryText(ProgramText):
         return pointer
 
     def _between_steps(self) -> None:
-        if len(self.lines) >= _LONGEST and self._depth == 1 and not self.scalars:
+        is_between = self._depth == 1 and not self.scalars and not self.asked_of_moving
+        if len(self.lines) >= _LONGEST and is_between:
             self._cut()
 
     def _cut(self) -> None:

@@ -79,6 +79,8 @@ class ProgramText:
         self.stack_sizes: dict[int, int] = {}
         self.moving: set[str] = set()
         """Places on the stack that hold the addresses of buffers which change places in a loop."""
+        self.asked_of_moving = 0
+        """How many questions about where such buffers are behind their loops are to be written yet."""
         self.places: list[str] = []
         self.names = 0
 
@@ -162,6 +164,7 @@ class ProgramText:
                     self.offsets[op.results[0]] = op.attributes["value"].value
                 case "memref.extract_aligned_pointer_as_index":
                     self.scalars[op.results[0]] = ("ptr", self._pointer(op.operands[0]))
+                    self.asked_of_moving -= _is_end_of_loop(op.operands[0])
                 case "arith.cmpi":
                     one, other = (self.scalars.pop(value)[1] for value in op.operands)
                     self.scalars[op.results[0]] = ("i1", self._line(f"icmp eq ptr {one}, {other}"))
@@ -407,6 +410,7 @@ class ProgramText:
             for region in op.regions:
                 self.pointers[region.blocks[0].arguments[number]] = place
             self.pointers[op.results[number]] = place
+            self.asked_of_moving += sum(1 for _ in op.results[number].uses)
             carried.append(place)
         return carried
 
@@ -466,6 +470,10 @@ def _tasks_text(name: str, cases: list[tuple[str, range]]) -> str:
     lines += ["again:", "  %next = add i64 %i, 1", "  br label %more", "end:", "  ret void", "}"]
     return "\n".join(lines)
 
+
+
+def _is_end_of_loop(buffer: ir.Value) -> bool:
+    return not isinstance(buffer.owner, ir.Block) and buffer.owner.operation.name == "scf.while"
 
 
 def _blocks(region: ir.Region) -> Iterator[ir.Block]:

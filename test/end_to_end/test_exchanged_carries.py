@@ -234,3 +234,26 @@ def test_drawn_exchanges(program, inner, times, nested):
     got = lamina.jit(run)(times, *arrays)
     for one, other in zip(got, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-3 * (1 + np.abs(other).max()))
+
+
+def test_an_entry_in_several_functions_is_not_cut_behind_a_loop(monkeypatch):
+    monkeypatch.setattr("lamina.backends.cpu.entry._LONGEST", 1)  # lines of a function
+    arrays = np.random.default_rng(0).random((3, 100_000)).astype(np.float32)
+
+    def step(np_, now, before, older):
+        return np_.sort(2 * now - before), now, before
+
+    @lamina.jit
+    def f(*carry, steps):
+        for _ in range(2):
+            carry = lax.fori_loop(0, steps, lambda i, c: step(jnp, *c), carry)
+        return carry
+
+    planned = f.lower(*arrays, steps=3).compile().as_text("planned")
+    assert "memref.extract_aligned_pointer_as_index" in planned  # whether the loop ended at home
+    for steps in range(5):
+        want = tuple(arrays)
+        for _ in range(2 * steps):
+            want = step(np, *want)
+        for a, b in zip(f(*arrays, steps=steps), want, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
