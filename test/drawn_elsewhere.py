@@ -49,7 +49,7 @@ _listed("on shapes alone", "test_lax_functions", "lax",
         "conv_transpose_shape_tuple dtype reduce_window_shape_tuple shape_as_value")  # fmt: skip
 _listed("on named axes", "test_named_axes", "lax",
         "all_gather all_to_all axis_index axis_size pbroadcast pmax pmean pmin ppermute "
-        "pshuffle psum psum_scatter pswapaxes ragged_all_to_all")  # fmt: skip
+        "pshuffle psum psum_scatter psum_scatter_start pswapaxes ragged_all_to_all")  # fmt: skip
 _listed("on named axes", "test_varying", "lax", "pcast")
 _listed("on devices and effects", "test_lax_functions", "lax",
         "after_all broadcast_like create_token")  # fmt: skip
@@ -68,6 +68,7 @@ _listed("gives a function", "test_nn", "nn.initializers",
 _listed("gives a function", "test_matrix_distributions", "nn.initializers",
         "delta_orthogonal orthogonal")  # fmt: skip
 _listed("of typed keys", "test_keys", "random", "key key_dtype")
+_listed("a type", "", "random", "Key")
 _listed("of typed keys", "test_generators", "random", "wrap_key_data")
 _listed("SciPy's other order of arguments", "test_special", "scipy.special", "sph_harm_y")
 _listed("of stft's results", "test_scipy_signal", "scipy.signal", "istft")

@@ -127,6 +127,7 @@ def test_traces_are_remembered_by_axis() -> None:
         (ValueError, "indices 0 to 3", lambda a: lax.ppermute(a, "i", [(0, 4)])),
         (ValueError, "permutation", lambda a: lax.pshuffle(a, "i", [0, 0, 1, 2])),
         (ValueError, "requires the size of the mapped axis", lambda a: lax.all_to_all(a, "i", 0, 0)),
+        (NotImplementedError, "use psum_scatter", lambda a: lax.psum_scatter_start(a, "i")),
         (ValueError, "must be equal to", lambda a: lax.psum_scatter(a, "i")),
         (ValueError, "each of the 4 indices",
          lambda a: lax.psum(a, "i", axis_index_groups=[[0, 1]])),
