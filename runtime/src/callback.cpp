@@ -22,6 +22,7 @@ thread_local CallInPlace* call_in_place = nullptr;
 // A thread that Python did not make gets a thread state once and keeps it: making one for each call
 // costs more than the call, and taking it down runs destructors that would take it down again.
 PyGILState_STATE ensure_gil() {
+  if (!Py_IsInitialized()) sleep_until_the_end();
   try {
     const bool foreign = PyGILState_GetThisThreadState() == nullptr;
     const PyGILState_STATE state = PyGILState_Ensure();

@@ -37,6 +37,7 @@ class WithoutGil {
  public:
   WithoutGil() : state_(PyEval_SaveThread()) {}
   ~WithoutGil() {
+    if (!Py_IsInitialized()) sleep_until_the_end();  // this thread's state may be freed
     try {
       PyEval_RestoreThread(state_);
     } catch (...) {
