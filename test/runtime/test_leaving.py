@@ -35,6 +35,9 @@ START = """
 y = long(x, steps)
 """
 WAITER = """
+def compiled(callback):
+    return lamina.jit(lambda x: lamina.pure_callback(callback, x, x)).lower(x).compile()
+echo, sleeping = compiled(lambda x: x), compiled(lambda x: time.sleep(1e6) or x)
 def wait(*_):
     started.set()
     {}
@@ -98,8 +101,8 @@ def test_after_ctrl_c_where_the_queue_is_full():
         "np.asarray(long(x, steps))",
         "for _ in range(200): long(x, steps)",
         "long(x, steps) is None or lamina.runtime.wait_all()",
-        "lamina.jit(lambda x: lamina.pure_callback(lambda x: time.sleep(1e6) or x, x, x))(x)",
-        "lamina.jit(lambda x: lamina.pure_callback(lambda x: x, x, long(x, steps)))(x)",
+        "sleeping(x)",
+        "echo(long(x, steps))",
     ],
 )
 def test_under_a_thread_that_waits(work):
