@@ -31,6 +31,7 @@ from lamina.backends.target import Target
 from lamina.backends.versions import versions
 from lamina.dialects.attributes import ALIAS_OF, ARENA_BYTES, UNUSED_DONATIONS
 from lamina.dialects.context import parse
+from lamina.dialects.interrupts import uninterrupted
 from lamina.dialects.resources import inline_resources
 from lamina.dialects.serialize import to_bytecode, to_text
 from lamina.dialects.types import DYNAMIC, byte_size, dtype_of, shape_of
@@ -66,6 +67,7 @@ class Compilation(Record, frozen=False):
         return self._stages.text(stage)
 
 
+@uninterrupted()
 def compile_module(
     module: ir.Module,
     *,
@@ -100,6 +102,7 @@ def compile_module(
     return Compilation(artifact, from_cache=False)
 
 
+@uninterrupted()
 def compile_own_module(
     module: ir.Module,
     *,

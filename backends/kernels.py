@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 
+from lamina.backends import llvm_thread
 from lamina.backends.cpu.kernel import KernelObject, emit_kernel, lower_kernels
 from lamina.backends.kernel_source import symbol_of, text_without_name
 from lamina.backends.planned import is_scalar
@@ -17,6 +18,7 @@ from lamina.backends.target import Target
 from lamina.backends.versions import versions
 from lamina.backends.workers import Batch
 from lamina.dialects.attributes import MAY_ALIAS
+from lamina.dialects.interrupts import let_interrupts_in
 from lamina.dialects.vendors import ir
 from lamina.passes import instrumentation
 from lamina.passes.records import Record
@@ -73,12 +75,12 @@ class Kernels:
             if not is_scalar(function)
         }
 
-    def compiled(self, kernels: Iterable[Kernel], codegen: Executor) -> dict[str, KernelObject]:
+    def compiled(self, kernels: Iterable[Kernel]) -> dict[str, KernelObject]:
         """Symbol -> object for each of these, from the store where it is there.
 
         MLIR holds the interpreter's lock and LLVM does not: while LLVM makes machine code of some
-        kernels in `codegen`'s thread, this one lowers the next. Raises CompileError naming the op that
-        can't be compiled.
+        kernels in its thread, this one lowers the next. Raises CompileError naming the op that can't be
+        compiled.
         """
         distinct = {kernel.symbol: kernel for kernel in kernels}
         self._look_up((kernel.symbol, kernel.source) for kernel in distinct.values())
@@ -90,13 +92,15 @@ class Kernels:
         def make(symbols: Sequence[str]) -> None:
             functions = [(distinct[s].function, s, distinct[s].source) for s in symbols]
             for lowered in lower_kernels(functions, self._target) if functions else ():
-                made[lowered.symbol] = codegen.submit(emit_kernel, lowered, self._target)
+                made[lowered.symbol] = llvm_thread.submit(emit_kernel, lowered, self._target)
 
         while mine := self._batch.take(self._together):
+            let_interrupts_in()
             make([symbol for symbol in mine if symbol in distinct])  # of others planning found no call
             if len(made) > _AHEAD:  # what LLVM is far from is better left to workers
                 list(made.values())[-1 - _AHEAD].exception()
         for symbol in missing:
+            let_interrupts_in()
             found = None if symbol in made else self._batch.result(symbol)
             if found is not None:
                 objects[symbol] = _from_bytes(found)

@@ -30,6 +30,7 @@ from lamina.backends.pipelines import (
 from lamina.backends.planned import is_scalar, kernels_of
 from lamina.backends.target import Target
 from lamina.dialects.context import parse
+from lamina.dialects.interrupts import uninterrupted
 from lamina.dialects.serialize import to_bytecode, to_text
 from lamina.dialects.vendors import ir
 from lamina.passes import instrumentation
@@ -84,6 +85,7 @@ def make_ready(module: ir.Module) -> None:
             function.attributes["sym_visibility"] = ir.StringAttr.get("private", module.context)
 
 
+@uninterrupted()
 def specialized(
     module: ir.Module, arguments: Sequence[ir.Type], values: Mapping[int, int]
 ) -> ir.Module:
@@ -187,6 +189,7 @@ class Stages:
             for stage in (*self._kernel_stages, "hlo", "manifest"):
                 watch.dump.write(f"{stage}.{_ENDINGS[stage]}", self.text(stage))
 
+    @uninterrupted()
     def text(self, stage: str) -> str:
         """The program at one of `stages_of` its target; raises ValueError for another."""
         check_stage(stage, self._target.kind)

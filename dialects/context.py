@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 
+from lamina.dialects.interrupts import uninterrupted
 from lamina.dialects.parse_error import NOT_UTF8, excerpt_at, is_about_encoding
 from lamina.dialects.parse_error import ParseError as ParseError
 from lamina.dialects.vendors import ir, load_dialects, stablehlo_ext
@@ -13,6 +14,7 @@ _MLIR_BYTECODE_MAGIC = b"ML\xefR"
 _of_thread = threading.local()
 
 
+@uninterrupted()
 def make_context() -> ir.Context:
     """A fresh context with StableHLO, CHLO and the upstream dialects."""
     context = ir.Context(load_on_create_dialects=[])  # else all of upstream's fifty

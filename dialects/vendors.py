@@ -11,7 +11,7 @@ import sys
 import types
 from typing import Any
 
-from lamina.dialects.loading import uninterrupted
+from lamina.dialects.interrupts import uninterrupted
 
 with uninterrupted():
     from torch_mlir import ir, rewrite
@@ -34,8 +34,9 @@ def _without_classes(dialect: str) -> None:
         del sys.modules[name]  # whoever wants the classes after all gets them
 
 
-for _dialect in ("stablehlo", "chlo", "vhlo", "linalg", "llvm", "nvvm"):
-    _without_classes(_dialect)
+with uninterrupted():
+    for _dialect in ("stablehlo", "chlo", "vhlo", "linalg", "llvm", "nvvm"):
+        _without_classes(_dialect)
 
 DIALECT_MODULES = (
     "arith", "bufferization", "builtin", "cf", "complex", "func", "gpu", "math", "memref",

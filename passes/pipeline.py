@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Literal, TypeVar
 
+from lamina.dialects.interrupts import let_interrupts_in
 from lamina.dialects.vendors import PassManager, ir
 from lamina.passes import instrumentation, options, registry
 from lamina.passes.base import CompileError, Pass, PassError, from_diagnostics
@@ -136,6 +137,7 @@ class Pipeline(Record):
                     raise self._explained(error, before, done, verify, watch) from (
                         None if isinstance(error, (CompileError, ir.MLIRError)) else error
                     )
+            let_interrupts_in()
             yield
 
     @functools.cached_property

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-import os
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 
+from lamina.backends import llvm_thread
 from lamina.backends.built import BuiltProgram
 from lamina.backends.cpu.entry import ENTRY_SYMBOL, emit_entry, entry_imports, entry_text
 from lamina.backends.kernels import Kernels
@@ -14,32 +13,21 @@ from lamina.backends.target import Target
 from lamina.dialects.vendors import ir
 
 
-@functools.cache
-def _codegen() -> ThreadPoolExecutor:
-    """LLVM's thread, which is kept: a new one has no memory yet to work in, and asks the system for it
-    page by page."""
-    return ThreadPoolExecutor(1, thread_name_prefix="lamina-llvm")
-
-
-os.register_at_fork(after_in_child=_codegen.cache_clear)  # threads are the parent's
-
-
 def build_program(planned: ir.Module, target: Target, program: Kernels) -> BuiltProgram:
     """Machine code for a planned module, of whose kernels some may have been offered already. Raises
     CompileError naming the op that can't be compiled."""
     kernels = program.distinct(kernels_of(planned))
     symbols = {name: kernel.symbol for name, kernel in kernels.items()}
     team = largest_team(planned)
-    codegen = _codegen()
 
     def entry(scratch_bytes: int) -> tuple[str, Future[bytes]]:
         text = entry_text(planned, symbols, scratch_bytes)
-        return text, codegen.submit(emit_entry, text, target)
+        return text, llvm_thread.submit(emit_entry, text, target)
 
     # Without calls at the same time the entry needs nothing of the kernels: LLVM makes it while the
     # first of them is lowered.
     early = entry(0) if team == 1 else None
-    compiled = program.compiled(kernels.values(), codegen).values()
+    compiled = program.compiled(kernels.values()).values()
     scratch_bytes = max((kernel.scratch_bytes for kernel in compiled), default=0)
     text, code = early or entry(scratch_bytes)
     objects = {f"{kernel.symbol}.o": kernel.object for kernel in compiled}

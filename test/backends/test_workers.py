@@ -6,7 +6,6 @@ import math
 import os
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -42,10 +41,10 @@ def fused() -> ir.Module:
 def compiled() -> dict[str, KernelObject]:
     """The kernels, of which workers may take some before there is a plan."""
     module = fused()
-    with Kernels(Target.host(), None) as kernels, ThreadPoolExecutor(1) as codegen:
+    with Kernels(Target.host(), None) as kernels:
         kernels.offer(module)
         run_plan(module, Instrumentation())
-        return kernels.compiled(kernels.distinct(kernels_of(module)).values(), codegen)
+        return kernels.compiled(kernels.distinct(kernels_of(module)).values())
 
 
 @pytest.fixture

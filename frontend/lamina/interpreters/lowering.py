@@ -22,6 +22,7 @@ from lamina.dialects import context as mlir_context
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects import types
 from lamina.dialects.attributes import MATRIX_PRODUCTS
+from lamina.dialects.interrupts import let_interrupts_in, uninterrupted
 from lamina.dialects.vendors import ir
 from lamina.interpreters.spreads import Spreads
 
@@ -150,6 +151,7 @@ def lower_body(
         return value
 
     for eqn in jaxpr.eqns:
+        let_interrupts_in()
         primitive = eqn.primitive
         if primitive.lowering is OWED:
             raise NotImplementedError(
@@ -212,6 +214,7 @@ def note_settings(module: ir.Module) -> None:
         attributes[MATRIX_PRODUCTS] = ir.StringAttr.get(products, module.context)
 
 
+@uninterrupted()
 def lower_module(
     closed: ClosedJaxpr,
     name: str,

@@ -1,0 +1,78 @@
+"""Ctrl-C while MLIR works: held back, and seen between passes and kernels.
+
+MLIR calls Python: for rewrites, walks, and classes of ops that it looks for in modules. It is built
+without exceptions, so that one that comes out of there, as a signal's handler may raise, ends the
+process; and a module whose loading was stopped has registered its dialect already, and can't be loaded
+again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+_RAISING = (
+    signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGALRM, signal.SIGVTALRM,
+    signal.SIGPROF, signal.SIGUSR1, signal.SIGUSR2,
+)  # fmt: skip
+"""Signals whose handlers programs let raise something."""
+
+_handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
+_held: list[tuple[int, FrameType | None]] = []
+
+
+class _Stopped(BaseException):
+    """What a handler raised, on its way to where signals were first held back: no `except Exception` in
+    between takes it for a failure of its own."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Holds handlers of signals back to the end of the outermost such block. Other threads than the main
+    one never run any."""
+    if threading.current_thread() is not threading.main_thread() or _handlers:
+        yield
+        return
+    try:
+        for number in _RAISING:
+            handler = signal.getsignal(number)
+            if callable(handler):
+                _handlers[number] = handler
+                signal.signal(number, _hold)
+        yield
+    except _Stopped as stopped:
+        raise stopped.error from None
+    finally:
+        for held, handler in _handlers.items():
+            if signal.getsignal(held) is _hold:  # none has set another meanwhile
+                signal.signal(held, handler)
+        with contextlib.ExitStack() as all_held:
+            while _held:
+                all_held.callback(_handlers[_held[-1][0]], *_held.pop())
+            _handlers.clear()
+
+
+def let_interrupts_in() -> None:
+    """Run the handlers of the signals that have come. What one raises ends the outermost `uninterrupted`
+    block, so no MLIR must be between this and that."""
+    if not _held or threading.current_thread() is not threading.main_thread():
+        return
+    try:
+        while _held:
+            number, frame = _held.pop(0)
+            _handlers[number](number, frame)
+    except _Stopped:
+        raise
+    except BaseException as error:
+        raise _Stopped(error) from None
+
+
+def _hold(number: int, frame: FrameType | None) -> None:
+    _held.append((number, frame))
