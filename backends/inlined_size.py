@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
-from lamina.passes.find import find_ops
+from lamina.passes.find import ancestors, find_ops
 
 MOST_OPERATIONS = 1_000_000
 _CALLEES = {"func.call": "callee", "stablehlo.composite": "decomposition"}
@@ -26,10 +26,8 @@ def check_inlined_size(module: ir.Module, most: int = MOST_OPERATIONS) -> None:
     calls: dict[str, list[str]] = {name: [] for name in functions}
     for call in find_ops(module, *_CALLEES):
         callee = call.attributes[_CALLEES[call.name]].value
-        around = call.parent
-        while around.name != "func.func":
-            around = around.operation.parent
-        caller = around.operation.attributes["sym_name"].value
+        *_, function = ancestors(call)
+        caller = function.attributes["sym_name"].value
         if callee in functions and caller in functions:
             calls[caller].append(callee)
     own = {

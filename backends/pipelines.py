@@ -343,7 +343,6 @@ ONLY_WITH = {
     "math-divide-by-floats{vector-bits=VECTOR_BITS}": ("arith.divsi", "arith.divui", "arith.remsi", "arith.remui"),
     "convert-math-to-llvm{approximate-log1p=false}": _FUNCTIONS,
     "convert-math-to-libm": _FUNCTIONS,
-    "math-order-scalars": ("arith.minimumf", "arith.maximumf"),
     "llvm-elements-as-bytes": _BITS,
 }
 

@@ -9,7 +9,7 @@ import numpy as np
 from lamina.dialects import constants
 from lamina.dialects.attributes import COUNTED, KIND, TEAM, TRIP_COUNT, integer_of, string_of
 from lamina.dialects.vendors import ir
-from lamina.passes.find import find_ops
+from lamina.passes.find import ancestors, find_ops
 
 
 def main_of(planned: ir.Module) -> ir.Operation:
@@ -43,16 +43,7 @@ def may_be_long(loop: ir.Operation) -> bool:
     over some axis."""
     if TRIP_COUNT in loop.attributes:
         return False
-    return COUNTED not in loop.attributes or not _is_in_loop(loop)
-
-
-def _is_in_loop(op: ir.Operation) -> bool:
-    around = op.parent
-    while around is not None:
-        if around.name == op.name:
-            return True
-        around = around.operation.parent
-    return False
+    return COUNTED not in loop.attributes or loop.name not in {up.name for up in ancestors(loop)}
 
 
 def team_of(call: ir.Operation) -> int:

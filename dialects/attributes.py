@@ -41,6 +41,11 @@ COUNTED = "lamina.counted"  # of a loop that counts up to a limit, which is know
 NATIVE = "lamina.native"  # of a rounding: it may do what the processor does with denormals
 
 
+def attributes_of(op: ir.Operation, *names: str) -> dict[str, ir.Attribute]:
+    """Those of an op's attributes that it has, by name."""
+    return {name: op.attributes[name] for name in names if name in op.attributes}
+
+
 def string_of(op: ir.Operation, name: str) -> str:
     """A string that an op was given; empty where it was not."""
     attributes = op.attributes

@@ -7,6 +7,7 @@ nothing leads to are passed over.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 
 from lamina.dialects.vendors import ir, rewrite
 
@@ -29,13 +30,16 @@ def op_names(within: ir.Module | ir.Operation) -> set[str]:
     return names
 
 
+def ancestors(op: ir.Operation) -> Iterator[ir.Operation]:
+    """The ops that an op is in the regions of, the nearest first and its function last."""
+    while op.name != "func.func" and (parent := op.parent) is not None:
+        op = parent.operation
+        yield op
+
+
 def is_inside(op: ir.Operation, ancestor: ir.Operation) -> bool:
     """Whether an op is another or in its regions."""
-    while op is not None:
-        if op.operation == ancestor.operation:
-            return True
-        op = op.parent if op.operation.name != "func.func" else None
-    return False
+    return op.operation == ancestor.operation or ancestor.operation in ancestors(op.operation)
 
 
 def in_block(op: ir.Operation, block: ir.Block) -> ir.Operation:

@@ -364,11 +364,12 @@ class ProgramText:
     def _while(self, op: ir.Operation) -> None:
         carried = self._carried(op)
         looks = may_be_long(op)
-        begin, again, body, after = (self._label() for _ in range(4))
+        again, body, after = (self._label() for _ in range(3))
+        begin = self._label() if looks else again
         steps = f"%steps{self.names}"
-        self._branch(begin)
-        self._begin(begin)
         if looks:
+            self._branch(begin)
+            self._begin(begin)
             self.places.append(f"  {steps} = alloca i32")
             self.lines.append(f"  store i32 {_STEPS_BETWEEN_LOOKS}, ptr {steps}")
         self._branch(again)
@@ -384,7 +385,7 @@ class ProgramText:
         self._exchange(carried, block)
         if looks:
             self._look_for_signals(steps, again)
-        self._branch(begin if looks else again)
+        self._branch(begin)
         self._begin(after)
 
     def _look_for_signals(self, steps: str, again: str) -> None:

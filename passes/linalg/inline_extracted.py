@@ -18,11 +18,12 @@ from __future__ import annotations
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.copies import copied
-from lamina.passes.find import find_ops
+from lamina.passes.find import ancestors, find_ops
 from lamina.passes.linalg.structure import Generic, generics_together, make_generic, read_generic
 from lamina.passes.loops import extract, index
 
 _EXTRACT = "tensor.extract"
+_LOOPS = frozenset(("scf.for", "scf.forall"))
 
 
 class InlineExtracted(Pass):
@@ -47,7 +48,7 @@ class InlineExtracted(Pass):
                     self.count("inlined")
             if extracted:
                 _drop_unread(read_generic(generic))
-        work = [op for op in find_ops(module, _EXTRACT) if _is_in_loop(op)]
+        work = [op for op in find_ops(module, _EXTRACT) if _LOOPS & {up.name for up in ancestors(op)}]
         while work:
             op = work.pop()
             producer = self._producer(op.operands[0], op)
@@ -79,15 +80,6 @@ class InlineExtracted(Pass):
         if len(list(producer.body.arguments[len(producer.inputs)].uses)):
             return None
         return producer if all(_is_plain(map_) for map_ in producer.input_maps) else None
-
-
-def _is_in_loop(op: ir.Operation) -> bool:
-    parent = op.parent
-    while parent.name.startswith("scf."):
-        if parent.name in ("scf.for", "scf.forall"):
-            return True
-        parent = parent.parent
-    return False
 
 
 def _is_plain(map_: ir.AffineMap) -> bool:

@@ -17,33 +17,25 @@ from __future__ import annotations
 
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
+from lamina.passes.find import ancestors, find_ops
 
 _ORDERS = ("arith.minimumf", "arith.maximumf")
 _LOOPS = frozenset(("scf.for", "scf.while", "scf.forall"))
 
 
 class OrderScalars(Pass):
-    """See the module's docstring."""
+    """The pass `math-order-scalars`."""
 
-    only_with = frozenset(("arith.minimumf", "arith.maximumf"))
+    only_with = frozenset(_ORDERS)
 
     def run(self, module: ir.Module) -> None:
         for op in find_ops(module, *_ORDERS):
             of = op.results[0].type
-            if isinstance(of, (ir.F32Type, ir.F64Type)) and not _is_in_loop(op):
+            if isinstance(of, (ir.F32Type, ir.F64Type)) and not _LOOPS & {up.name for up in ancestors(op)}:
                 with ir.InsertionPoint(op), op.location:
                     op.results[0].replace_all_uses_with(_ordered(op))
                 op.erase()
                 self.count("scalars")
-
-
-def _is_in_loop(op: ir.Operation) -> bool:
-    while op.name != "func.func":
-        if op.name in _LOOPS:
-            return True
-        op = op.parent.operation
-    return False
 
 
 def _ordered(op: ir.Operation) -> ir.Value:

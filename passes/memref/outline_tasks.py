@@ -25,7 +25,7 @@ from lamina.dialects.attributes import RANGE, TASK
 from lamina.dialects.vendors import arith, func, ir, scf
 from lamina.passes.base import Pass
 from lamina.passes.copies import copied
-from lamina.passes.find import find_ops
+from lamina.passes.find import ancestors, find_ops
 from lamina.passes.linalg.structure import is_buffer, is_dense
 from lamina.passes.loops import GRAIN
 
@@ -64,15 +64,7 @@ def _outline_function(module: ir.Module, function: ir.Operation) -> list[bool]:
 def _outermost(loops: list[ir.Operation]) -> list[ir.Operation]:
     """The loops that are in none of the others."""
     known = set(loops)
-
-    def is_inside(op: ir.Operation) -> bool:
-        while op.name != "func.func":
-            op = op.parent.operation
-            if op in known:
-                return True
-        return False
-
-    return [loop for loop in loops if not is_inside(loop)]
+    return [loop for loop in loops if known.isdisjoint(ancestors(loop))]
 
 
 def _used_inside(

@@ -27,7 +27,7 @@ from collections.abc import Iterator, Sequence
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
+from lamina.passes.find import ancestors, find_ops
 from lamina.passes.memref.plain_loop import PlainLoop, Step, in_place, is_native, read_loop
 from lamina.passes.memref.vector_loop import write_over_vectors
 
@@ -95,10 +95,7 @@ def _innermost_loops(module: ir.Module) -> Iterator[ir.Operation]:
     for op in find_ops(module, "scf.for", "scf.while"):  # inner ones first
         if op not in around:
             yield op
-        parent = op.parent
-        while parent is not None and parent.name != "func.func" and parent not in around:
-            around.add(parent)
-            parent = parent.parent
+        around.update(ancestors(op))
 
 
 def _only_move(loops: Sequence[PlainLoop]) -> bool:

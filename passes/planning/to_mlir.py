@@ -14,6 +14,7 @@ from lamina.dialects.attributes import (
     TEAM,
     TRIP_COUNT,
     UNUSED_DONATIONS,
+    attributes_of,
     string_of,
 )
 from lamina.dialects.vendors import ir
@@ -139,8 +140,7 @@ class Writer:
 
     def _write_while(self, step: WhileStep) -> None:
         source = step.op.tag
-        given = source.attributes
-        known = {name: given[name] for name in (TRIP_COUNT, COUNTED) if name in given}
+        known = attributes_of(source, TRIP_COUNT, COUNTED)
         with source.location:
             cycles = step.rotation.cycles if step.rotation else []
             names = [name for cycle in cycles for name in cycle]

@@ -30,11 +30,11 @@ from lamina.passes.stablehlo.facts import (
     computes_elements,
     defining,
     is_unused,
-    made_by,
     size_of,
     splat_of,
 )
 from lamina.passes.stablehlo.loop_slices import CountedLoop
+from lamina.passes.stablehlo.ranges import growth
 
 _WORTH = COSTLY - {"stablehlo.divide", "stablehlo.sqrt", "stablehlo.remainder"}
 _LEAST_STEPS = 16
@@ -150,19 +150,13 @@ def _is_single(value: ir.Value) -> bool:
 
 
 def _counters(loop: CountedLoop) -> dict[ir.Value, tuple[int, int]]:
-    body = loop.body
-    returned = body.operations[len(body.operations) - 1].operands
     found: dict[ir.Value, tuple[int, int]] = {}
-    for argument, initial, value in zip(body.arguments, loop.op.operands, returned, strict=True):
-        following, first = made_by(value, "stablehlo.add"), splat_of(initial)
-        if following is None or first is None or argument.type.shape:
-            continue
+    for number, (argument, initial) in enumerate(zip(loop.body.arguments, loop.op.operands, strict=True)):
         if not isinstance(argument.type.element_type, ir.IntegerType):
             continue
-        old, step = following.operands
-        by = splat_of(step)
-        if old == argument and by is not None:
-            found[argument] = (int(first), int(by))
+        first, by = splat_of(initial), growth(loop.op, number)
+        if first is not None and by:
+            found[argument] = (int(first), by)
     return found
 
 

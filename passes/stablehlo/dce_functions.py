@@ -6,6 +6,7 @@ from collections import defaultdict
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
+from lamina.passes.find import ancestors
 
 _PER_ARGUMENT, _PER_RESULT = "arg_attrs", "res_attrs"
 
@@ -61,7 +62,7 @@ def shrink_signatures(module: ir.Module, counter: Pass) -> list[ir.Operation]:
             continue
         counter.count("arguments", reads.count(False))
         counter.count("results", used.count(False))
-        touched |= {_function_of(site): None for site in sites} | {function: None}
+        touched |= {[*ancestors(site)][-1]: None for site in sites} | {function: None}
         for site in sites:
             _shrink_call(site, reads, used)
         _shrink_function(function, reads, used)
@@ -115,12 +116,6 @@ def _symbol_names(op: ir.Operation) -> list[str]:
             if isinstance(part, ir.FlatSymbolRefAttr):
                 found.append(part.value)
     return found
-
-
-def _function_of(op: ir.Operation) -> ir.Operation:
-    while op.name != "func.func":
-        op = op.parent.operation
-    return op
 
 
 def _shrink_call(call: ir.Operation, reads: list[bool], used: list[bool]) -> None:

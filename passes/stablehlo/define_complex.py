@@ -20,6 +20,7 @@ import numpy as np
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.constants import array_of, is_splat
+from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.stablehlo.rewriting import rewrite
@@ -59,15 +60,14 @@ def _abs(op: ir.Operation) -> ir.Value | None:
     x = op.operands[0]
     if not _is_complex(x):
         return None
-    part, integer, mantissa = (
-        (np.float32, np.int32, 23) if "f32" in str(x.type.element_type) else (np.float64, np.int64, 52)
-    )
     shape = list(x.type.shape)
     parts = hlo.abs(hlo.real(x)), hlo.abs(hlo.imag(x))
-    largest_exponent = 2 * np.finfo(part).maxexp - 1  # biased, of infinities
+    part = dtype_of(parts[0].type)
+    integer, info = np.dtype(f"i{part.itemsize}"), np.finfo(part)
+    largest_exponent = 2 * info.maxexp - 1  # biased, of infinities
 
     def full(value: int) -> ir.Value:
-        return hlo.full(integer(value << mantissa), shape, integer)
+        return hlo.full(integer.type(value << info.nmant), shape, integer)
 
     larger = hlo.bitcast_convert(hlo.maximum(*parts), shape, integer)
     exponent = hlo.minimum(hlo.and_(larger, full(largest_exponent)), full(largest_exponent - 2))
@@ -75,7 +75,7 @@ def _abs(op: ir.Operation) -> ir.Value | None:
     inverse = hlo.bitcast_convert(hlo.subtract(full(largest_exponent - 1), exponent), shape, part)
     a, b = (hlo.multiply(size, inverse) for size in parts)
     root = hlo.multiply(hlo.sqrt(hlo.add(hlo.multiply(a, a), hlo.multiply(b, b))), power)
-    infinity = hlo.full(part("inf"), shape, part)  # beside a NaN, too
+    infinity = hlo.full(part.type("inf"), shape, part)  # beside a NaN, too
     is_infinite = hlo.or_(*(hlo.compare(size, infinity, "EQ") for size in parts))
     return hlo.select(is_infinite, infinity, root)
 

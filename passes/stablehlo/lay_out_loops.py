@@ -24,7 +24,7 @@ from lamina.dialects.attributes import LANES, TRIP_COUNT, integer_of
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
+from lamina.passes.find import find_ops, is_inside
 from lamina.passes.stablehlo.facts import TERMINATORS, ints, size_of, splat_of
 from lamina.passes.stablehlo.fuse_ops import captured
 from lamina.passes.stablehlo.indexed_dims import GATHER, IndexedDims
@@ -109,7 +109,7 @@ class LayOutLoops(Pass):
             for use in work.pop().uses:
                 op = use.owner.operation
                 if op.block != body:
-                    if number is None and not _is_inside(op, loop):
+                    if number is None and not is_inside(op, loop):
                         continue
                     return None
                 if op.name in TERMINATORS:
@@ -130,14 +130,6 @@ class LayOutLoops(Pass):
         width = dtype_of(value.type).itemsize
         saved = integer_of(loop, TRIP_COUNT) * accesses.lines() * (_LINE_BYTES - width)
         return saved > transposes * 2 * size_of(value.type) * width
-
-
-def _is_inside(op: ir.Operation, loop: ir.Operation) -> bool:
-    while op.name != "func.func":
-        if op == loop:
-            return True
-        op = op.parent.operation
-    return False
 
 
 def _reads_last(op: ir.Operation) -> bool:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lamina.dialects.attributes import COUNTED, KIND, TRIP_COUNT
+from lamina.dialects.attributes import COUNTED, KIND, TRIP_COUNT, attributes_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 
@@ -41,7 +41,7 @@ class LegalizeControlFlow(Pass):
 
 
 def _while(op: ir.Operation) -> None:
-    known = {name: op.attributes[name] for name in (TRIP_COUNT, COUNTED) if name in op.attributes}
+    known = attributes_of(op, TRIP_COUNT, COUNTED)
     loop = _replace(op, "scf.while", list(op.operands), regions=2, attributes=known)
     cond, body = (region.blocks[0] for region in loop.regions)
     leave = _terminator(cond)

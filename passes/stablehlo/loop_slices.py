@@ -6,6 +6,7 @@ from lamina.dialects.attributes import TRIP_COUNT
 from lamina.dialects.vendors import ir
 from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import defining, has_one_use, ints, made_by, splat_of
+from lamina.passes.stablehlo.ranges import growth
 
 
 class Slice(Record):
@@ -28,16 +29,11 @@ class CountedLoop(Record):
         if TRIP_COUNT not in op.attributes:
             return None
         steps = ir.IntegerAttr(op.attributes[TRIP_COUNT]).value
-        block = op.regions[1].blocks[0]
-        returned = block.operations[len(block.operations) - 1].operands
-        for argument, initial, value in zip(block.arguments, op.operands, returned, strict=True):
-            following = made_by(value, "stablehlo.add")
-            if following is None or argument.type.shape or splat_of(initial) != 0:
-                continue
+        arguments = op.regions[1].blocks[0].arguments
+        for number, (argument, initial) in enumerate(zip(arguments, op.operands, strict=True)):
             if not isinstance(argument.type.element_type, ir.IntegerType):
                 continue
-            old, by = following.operands
-            if {old, by} >= {argument} and splat_of(by if old == argument else old) == 1:
+            if splat_of(initial) == 0 and growth(op, number) == 1:
                 return cls(op, argument, steps)
         return None
 

@@ -133,7 +133,7 @@ def _of_carried(value: ir.Value, block: ir.Block, steps: int) -> Range | None:
     if loop.name != "stablehlo.while" or block.region != loop.regions[1]:
         return None
     number = ir.BlockArgument(value).arg_number
-    by = _growth(loop, number)
+    by = growth(loop, number)
     begin = range_of(loop.operands[number], steps - 1)
     if not by or begin is None:
         return None
@@ -142,18 +142,18 @@ def _of_carried(value: ir.Value, block: ir.Block, steps: int) -> Range | None:
     if own is not None and info.min <= own + by <= info.max:  # the next step's doesn't go around
         return Range(begin.low, own) if by > 0 else Range(own, begin.high)
     for other in range(len(loop.operands)):
-        growth = 0 if other == number else _growth(loop, other)
-        bound = _bound(loop, other, growth, steps) if growth else None
+        pace = 0 if other == number else growth(loop, other)
+        bound = _bound(loop, other, pace, steps) if pace else None
         start = range_of(loop.operands[other], steps - 1)
         if bound is None or start is None:
             continue
-        times = (bound - start.low) // growth if growth > 0 else (start.high - bound) // -growth
+        times = (bound - start.low) // pace if pace > 0 else (start.high - bound) // -pace
         ends = (0, by * max(times, 0))
         return begin.plus(Range(min(ends), max(ends)))
     return None
 
 
-def _growth(loop: ir.Operation, number: int) -> int:
+def growth(loop: ir.Operation, number: int) -> int:
     """What a step adds to a value that the loop carries; 0 where that is no constant."""
     block = loop.regions[1].blocks[0]
     following = block.operations[len(block.operations) - 1].operands[number]

@@ -100,12 +100,12 @@ def _tree(root: ir.Operation, most: int) -> list[ir.Operation] | None:
     work = [root]
     for op in work:  # which grows
         for value in op.operands:
-            producer = defining(value)
-            if producer is None or not value.type.shape or splat_of(value) is not None:
+            producer = _maker(value)
+            if producer is None:
                 continue
             if producer.block != root.block:
                 return None
-            if producer.name in CHEAP and computes_elements(producer):
+            if _is_cheap(producer):
                 if len(found) > most:
                     return None
                 if producer not in found and all(use.owner.operation in found for use in value.uses):
@@ -113,15 +113,16 @@ def _tree(root: ir.Operation, most: int) -> list[ir.Operation] | None:
                     work.append(producer)
             elif producer.name not in _READ:
                 return None
-    made = [value for op in found for value in op.operands if _is_computed(value)]
-    if any(defining(value) not in found for value in made):
+    makers = [_maker(value) for op in found for value in op.operands]
+    if any(_is_cheap(maker) and maker not in found for maker in makers if maker is not None):
         return None
     return in_order(found)
 
 
-def _is_computed(value: ir.Value) -> bool:
-    """Whether cheap ops make an array of more than one value."""
-    op = defining(value)
-    if op is None or not value.type.shape or splat_of(value) is not None:
-        return False
+def _maker(value: ir.Value) -> ir.Operation | None:
+    """The op that makes an array; None for a scalar, a splat or an argument."""
+    return defining(value) if value.type.shape and splat_of(value) is None else None
+
+
+def _is_cheap(op: ir.Operation) -> bool:
     return op.name in CHEAP and computes_elements(op)

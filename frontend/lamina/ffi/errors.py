@@ -22,29 +22,30 @@ _MISSING = (
 )  # fmt: skip
 """Functions of the table after those about errors, in its order."""
 
-_HEAD: list[Any] = [("struct_size", ctypes.c_size_t), ("extension_start", ctypes.c_void_p)]
+HEAD: list[Any] = [("struct_size", ctypes.c_size_t), ("extension_start", ctypes.c_void_p)]
+"""The fields that each structure of the interface begins with."""
 _Function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
 
 
 class _Version(ctypes.Structure):
-    _fields_ = [*_HEAD, ("major", ctypes.c_int), ("minor", ctypes.c_int)]
+    _fields_ = [*HEAD, ("major", ctypes.c_int), ("minor", ctypes.c_int)]
 
 
 class _Api(ctypes.Structure):
-    _fields_ = [*_HEAD, ("version", _Version), ("internal", ctypes.c_void_p),
+    _fields_ = [*HEAD, ("version", _Version), ("internal", ctypes.c_void_p),
                 ("functions", _Function * (3 + len(_MISSING)))]  # fmt: skip
 
 
 class _Create(ctypes.Structure):
-    _fields_ = [*_HEAD, ("message", ctypes.c_char_p), ("code", ctypes.c_int)]
+    _fields_ = [*HEAD, ("message", ctypes.c_char_p), ("code", ctypes.c_int)]
 
 
 class _Details(ctypes.Structure):
-    _fields_ = [*_HEAD, ("error", ctypes.c_void_p), ("message", ctypes.c_char_p), ("code", ctypes.c_int)]
+    _fields_ = [*HEAD, ("error", ctypes.c_void_p), ("message", ctypes.c_char_p), ("code", ctypes.c_int)]
 
 
 class _Destroy(ctypes.Structure):
-    _fields_ = [*_HEAD, ("error", ctypes.c_void_p)]
+    _fields_ = [*HEAD, ("error", ctypes.c_void_p)]
 
 
 _numbers = itertools.count(1)

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from lamina.ffi.errors import API, take_error
+from lamina.ffi.errors import API, HEAD, take_error
 
-_HEAD: list[Any] = [("struct_size", ctypes.c_size_t), ("extension_start", ctypes.c_void_p)]
 _EXECUTE = 3  # the stage
 _ARRAY, _DICTIONARY, _SCALAR, _STRING = 1, 2, 3, 4
 _CODES = {
@@ -27,19 +26,19 @@ _CODES = {
 
 
 class _Buffer(ctypes.Structure):
-    _fields_ = [*_HEAD, ("dtype", ctypes.c_int), ("data", ctypes.c_void_p),
+    _fields_ = [*HEAD, ("dtype", ctypes.c_int), ("data", ctypes.c_void_p),
                 ("rank", ctypes.c_int64), ("dims", ctypes.c_void_p)]  # fmt: skip
 
 
 class _List(ctypes.Structure):
     """Arguments or results: kinds and pointers."""
 
-    _fields_ = [*_HEAD, ("size", ctypes.c_int64), ("types", ctypes.c_void_p),
+    _fields_ = [*HEAD, ("size", ctypes.c_int64), ("types", ctypes.c_void_p),
                 ("values", ctypes.c_void_p)]  # fmt: skip
 
 
 class _Attributes(ctypes.Structure):
-    _fields_ = [*_HEAD, ("size", ctypes.c_int64), ("types", ctypes.c_void_p),
+    _fields_ = [*HEAD, ("size", ctypes.c_int64), ("types", ctypes.c_void_p),
                 ("names", ctypes.c_void_p), ("values", ctypes.c_void_p)]  # fmt: skip
 
 
@@ -56,7 +55,7 @@ class _Array(ctypes.Structure):
 
 
 class _Frame(ctypes.Structure):
-    _fields_ = [*_HEAD, ("api", ctypes.c_void_p), ("context", ctypes.c_void_p), ("stage", ctypes.c_int),
+    _fields_ = [*HEAD, ("api", ctypes.c_void_p), ("context", ctypes.c_void_p), ("stage", ctypes.c_int),
                 ("arguments", _List), ("results", _List), ("attributes", _Attributes),
                 ("future", ctypes.c_void_p)]  # fmt: skip
 
