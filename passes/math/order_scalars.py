@@ -19,17 +19,16 @@ from lamina.dialects.vendors import arith, ir
 from lamina.passes.base import Pass
 from lamina.passes.find import ancestors, find_ops
 
-_ORDERS = ("arith.minimumf", "arith.maximumf")
 _LOOPS = frozenset(("scf.for", "scf.while", "scf.forall"))
 
 
 class OrderScalars(Pass):
     """The pass `math-order-scalars`."""
 
-    only_with = frozenset(_ORDERS)
+    only_with = frozenset(("arith.minimumf", "arith.maximumf"))
 
     def run(self, module: ir.Module) -> None:
-        for op in find_ops(module, *_ORDERS):
+        for op in find_ops(module, *self.only_with):
             of = op.results[0].type
             if isinstance(of, (ir.F32Type, ir.F64Type)) and not _LOOPS & {up.name for up in ancestors(op)}:
                 with ir.InsertionPoint(op), op.location:
