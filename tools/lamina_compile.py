@@ -45,6 +45,7 @@ def _run(arguments: argparse.Namespace) -> int:
         Path(arguments.output).write_bytes(compilation.artifact.to_bytes())
     else:
         print(_summary(compilation))
+        print("  nothing is written: -o FILE writes the artifact, --emit STAGE shows a stage")
     if arguments.timing:
         how = "found in the store" if compilation.from_cache else "compiled"
         print(f"lamina-compile: {how} in {seconds:.3f} s", file=sys.stderr)

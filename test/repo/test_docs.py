@@ -1,5 +1,6 @@
 """The programs in docs/ run as they stand."""
 
+import os
 import re
 import subprocess
 import sys
@@ -21,6 +22,21 @@ def test_its_programs_run_one_after_the_other(page, tmp_path):
         [sys.executable, str(file)], capture_output=True, text=True, cwd=tmp_path, timeout=120
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_programs_for_another_machine_run_each_in_a_process_of_its_own(tmp_path):
+    blocks = re.findall(
+        r"```(python|sh)\n(.*?)```", (DOCS / "ahead-of-time.md").read_text(), re.DOTALL
+    )
+    assert len(blocks) == 5
+    paths = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for language, source in blocks:
+        command = [sys.executable, "-c"] if language == "python" else ["sh", "-ec"]
+        done = subprocess.run(
+            [*command, source], capture_output=True, text=True, cwd=tmp_path, timeout=120,
+            env={**os.environ, "PATH": paths},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
 
 
 def test_the_whole_pass_of_adding_a_pass_does_what_the_page_says(tmp_path):

@@ -410,10 +410,13 @@ def test_streams_are_of_gpus(cuda: FakeDriver) -> None:
         np.testing.assert_array_equal(lamina.jit(lambda x: x + 1)(_on_gpu()), _X + 1)
 
 
-def test_the_page_s_programs_run_one_after_the_other(cuda: FakeDriver) -> None:
-    page = Path(__file__).parents[2] / "docs" / "cuda-sharing.md"
+@pytest.mark.parametrize("name, count", [("cuda.md", 2), ("cuda-sharing.md", 3)])
+def test_a_page_s_programs_run_one_after_the_other(
+    name: str, count: int, cuda: FakeDriver
+) -> None:
+    page = Path(__file__).parents[2] / "docs" / name
     programs = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
     names: dict[str, Any] = {}
     for program in programs:
         exec(compile(program, str(page), "exec"), names)
-    assert len(programs) == 3
+    assert len(programs) == count
