@@ -17,7 +17,7 @@ from types import ModuleType
 import lamina.passes
 from lamina.passes.base import Pass, name_of_module
 
-_ONLY_WITH = re.compile(r"^    only_with = frozenset\(\((.*)\)\)$", re.MULTILINE)
+_ONLY_WITH, _END = b"\n    only_with = frozenset((", b"))\n"
 _loaded: dict[str, type[Pass]] = {}  # from files given by --load
 _files: dict[str, Path] = {}  # of these
 
@@ -44,9 +44,9 @@ def only_with(name: str) -> frozenset[str]:
         return frozenset()
     package = importlib.import_module(f"lamina.passes.{level}")
     for folder in package.__path__:
-        with suppress(OSError), open(f"{folder}/{stem.replace('-', '_')}.py") as file:
-            found = _ONLY_WITH.search(file.read())
-            return frozenset(re.findall(r'"([\w.]+)"', found[1]) if found else ())
+        with suppress(OSError), open(f"{folder}/{stem.replace('-', '_')}.py", "rb", 0) as file:
+            names = file.read().partition(_ONLY_WITH)[2].partition(_END)[0].decode()
+            return frozenset(re.findall(r'"([\w.]+)"', names))
     return frozenset()
 
 
