@@ -13,6 +13,7 @@ from lamina.core.jaxpr import ClosedJaxpr
 from lamina.core.library import library
 from lamina.core.tangents import UndefinedPrimal, Zero
 from lamina.core.trace import get_aval
+from lamina.core.tracebacks import api_boundary
 from lamina.core.wrapping import function_name
 from lamina.interpreters.jvp import jvp_flat
 from lamina.interpreters.staging import trace_to_jaxpr
@@ -45,6 +46,7 @@ def jvp(
 def jvp(
     fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool
 ) -> Any: ...
+@api_boundary
 def jvp(
     fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
 ) -> Any:
@@ -111,6 +113,7 @@ def linearize(
 def linearize(
     fun: Callable[..., Any], *primals: Any, has_aux: bool, in_nzs: Any = None
 ) -> Any: ...
+@api_boundary
 def linearize(
     fun: Callable[..., Any], *primals: Any, has_aux: bool = False, in_nzs: Any = None
 ) -> Any:
@@ -161,6 +164,7 @@ def vjp(
     saveable_args: Any = True,
     in_nzs: Any = None,
 ) -> Any: ...
+@api_boundary
 def vjp(
     fun: Callable[..., Any],
     *primals: Any,
@@ -191,6 +195,7 @@ def vjp(
     return (main, apply, aux) if has_aux else (main, apply)
 
 
+@api_boundary
 def fwd_and_bwd(
     fun: Callable[..., Any],
     argnums: int | Sequence[int],
@@ -261,6 +266,7 @@ def as_function_of(
     return of_active, tuple(args[p] for p in positions)
 
 
+@api_boundary
 def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], Any]:
     """The transpose of a function that is linear in all its arguments.
 
@@ -278,6 +284,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     avals = [getattr(x, "aval", None) or get_aval(x) for x in leaves]
     closed: ClosedJaxpr = trace_to_jaxpr(flat, avals)
 
+    @api_boundary
     def apply(cotangent: Any) -> Any:
         cts, ct_tree = tree.flatten(cotangent)
         if ct_tree != out.tree:

@@ -15,6 +15,7 @@ from lamina.core.array_class import Array
 from lamina.core.array_likes import ArrayLike
 from lamina.core.avals import ShapedArray
 from lamina.core.trace import get_aval
+from lamina.core.tracebacks import api_boundary
 from lamina.core.wrapping import update_wrapper
 from lamina.lax.checks import scalar_of
 
@@ -108,6 +109,7 @@ def value_and_grad(
     allow_int: bool = False,
     reduce_axes: Sequence[Any] = (),
 ) -> Callable[..., Any]: ...
+@api_boundary
 def value_and_grad(
     fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -138,6 +140,7 @@ def value_and_grad(
     if reduce_axes:
         raise NotImplementedError("reduce_axes argument to grad is deprecated: use lax.psum(gradient, axis)")
 
+    @api_boundary
     def value_and_grad_f(*args: Any, **kwargs: Any) -> Any:
         of_active, active = as_function_of(fun, argnums, args, kwargs)
         for x in tree.leaves(active):
@@ -299,6 +302,7 @@ def grad(
     allow_int: bool = False,
     reduce_axes: Sequence[Any] = (),
 ) -> Callable[..., Any]: ...
+@api_boundary
 def grad(
     fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -323,6 +327,7 @@ def grad(
     """
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
+    @api_boundary
     def grad_f(*args: Any, **kwargs: Any) -> Any:
         value, g = both(*args, **kwargs)
         return (g, value[1]) if has_aux else g

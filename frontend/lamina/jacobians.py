@@ -12,6 +12,7 @@ from lamina.control_flow.tracing import check_callable
 from lamina.core import dtypes, tree
 from lamina.core.array_class import Array
 from lamina.core.trace import get_aval
+from lamina.core.tracebacks import api_boundary
 from lamina.core.wrapping import update_wrapper
 from lamina.gradients import check_input, check_output
 from lamina.lax.convert import convert
@@ -34,6 +35,7 @@ def jacfwd(
     has_aux: bool = False,
     holomorphic: bool = False,
 ) -> Callable[P, Any]: ...
+@api_boundary
 def jacfwd(
     fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -54,6 +56,7 @@ def jacfwd(
 
     check_callable(fun)
 
+    @api_boundary
     def jacfun(*args: Any, **kwargs: Any) -> Any:
         of_active, active = as_function_of(fun, argnums, args, kwargs)
         for x in tree.leaves(active):
@@ -109,6 +112,7 @@ def jacrev(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[P, Any]: ...
+@api_boundary
 def jacrev(
     fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -130,6 +134,7 @@ def jacrev(
 
     check_callable(fun)
 
+    @api_boundary
     def jacfun(*args: Any, **kwargs: Any) -> Any:
         of_active, active = as_function_of(fun, argnums, args, kwargs)
         for x in tree.leaves(active):
@@ -196,6 +201,7 @@ def hessian(
     has_aux: bool = False,
     holomorphic: bool = False,
 ) -> Callable[P, Any]: ...
+@api_boundary
 def hessian(
     fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,

@@ -14,6 +14,7 @@ from lamina.control_flow.tracing import check_callable
 from lamina.core import tree
 from lamina.core.array_class import Array
 from lamina.core.trace import has_no_value, is_array_like
+from lamina.core.tracebacks import api_boundary
 from lamina.core.wrapping import function_name, update_wrapper
 from lamina.jit_calls import call_new
 from lamina.jit_options import JitOptions, options_of
@@ -66,6 +67,7 @@ def jit(
     control_flow: str | None = None,
     target: Any = None,
 ) -> _Jit: ...
+@api_boundary
 def jit(
     fun: Callable[..., Any] | None = None,
     *,
@@ -167,6 +169,7 @@ for _method in ("__copy__", "__deepcopy__"):  # as functions are
     setattr(CompiledFunction, _method, _itself)
 
 
+@api_boundary
 def _trace_stage(options: JitOptions, *args: Any, **kwargs: Any) -> stages.Traced:
     from lamina import placement
 
@@ -188,6 +191,7 @@ def _trace_stage(options: JitOptions, *args: Any, **kwargs: Any) -> stages.Trace
     )
 
 
+@api_boundary
 def _lower_stage(options: JitOptions, *args: Any, **kwargs: Any) -> stages.Lowered:
     return _trace_stage(options, *args, **kwargs).lower()
 
@@ -202,6 +206,7 @@ def eval_shape(
 ) -> shape_dtype.ShapeDtypeStruct: ...
 @overload
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any: ...
+@api_boundary
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The shapes and dtypes (ShapeDtypeStruct) of fun's results, without running it.
 
@@ -228,6 +233,7 @@ def _as_type(x: Any) -> Any:
     return x if has_no_value(x) else shape_dtype.ShapeDtypeStruct(tuple(x.shape), x.dtype)
 
 
+@api_boundary
 def make_jaxpr(
     fun: Callable[..., Any], static_argnums: int | Sequence[int] = (), *, return_shape: bool = False
 ) -> Callable[..., Any]:
@@ -242,6 +248,7 @@ def make_jaxpr(
     """
     check_callable(fun)
 
+    @api_boundary
     def call(*args: Any, **kwargs: Any) -> Any:
         # A function of its own: nothing is remembered for the user's, and jits within stay calls.
         nums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)

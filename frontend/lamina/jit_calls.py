@@ -13,13 +13,13 @@ from lamina.control_flow.jit_call import jit_p
 from lamina.core import refs, tree
 from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, close_jaxpr, convert_constvars, eval_jaxpr
 from lamina.core.trace import Tracer, is_evaluating
+from lamina.core.tracebacks import FilteredTracebacks
 from lamina.core.value_tables import as_own_arrays
 from lamina.interpreters.staging import is_staging
 from lamina.jit_options import JitOptions
 from lamina.jit_traces import TracedCall, trace_call
 from lamina.key_array import PhysicalEntry
 from lamina.runtime import FastPathEntry
-from lamina.tracebacks import FilteredTracebacks
 
 
 def call_new(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -15,6 +15,7 @@ from lamina.core import garbage, tree
 from lamina.core.jaxpr import ClosedJaxpr
 from lamina.core.primitive import Primitive
 from lamina.core.trace import Tracer, get_aval
+from lamina.core.tracebacks import FilteredTracebacks
 from lamina.core.value_tables import as_own_arrays
 from lamina.core.weak_cache import cache_on_jaxpr
 from lamina.key_array import PhysicalEntry, as_logical
@@ -22,7 +23,6 @@ from lamina.program_key import program_key
 from lamina.program_plan import Plan, beyond_memory, plan_program
 from lamina.runtime import CompiledFunction, FastPathEntry
 from lamina.runtime.deferred import DeferredProgram
-from lamina.tracebacks import FilteredTracebacks
 
 if TYPE_CHECKING:
     from lamina.backends.compile import Compilation

@@ -21,6 +21,7 @@ from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr
 from lamina.core.library import library
 from lamina.core.trace import Tracer, get_aval
+from lamina.core.tracebacks import api_boundary
 from lamina.program_plan import Plan, plan_program
 from lamina.programs import Program, build
 from lamina.shape_dtype import out_info
@@ -122,6 +123,7 @@ class Traced:
         """The result's structure with a ShapeDtypeStruct for each array."""
         return out_info(self.jaxpr, self.out_tree)
 
+    @api_boundary
     def lower(self) -> Lowered:
         """The StableHLO module for this jaxpr."""
         plan = plan_program(
@@ -189,6 +191,7 @@ class Lowered:
 
         return module_cost(self._module)
 
+    @api_boundary
     def compile(
         self, compiler_options: dict[str, Any] | None = None, *, target: Any = None
     ) -> Compiled:
@@ -279,6 +282,7 @@ class Compiled:
         """The loaded executable."""
         return self._program.executable
 
+    @api_boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         nums, names = self._traced._static
         dynamic = tuple(x for i, x in enumerate(args) if i not in nums)

@@ -11,6 +11,7 @@ from lamina.core import tree
 from lamina.core.library import library
 from lamina.core.refs import Ref
 from lamina.core.trace import get_aval
+from lamina.core.tracebacks import api_boundary
 from lamina.core.tree_differences import tree_differences
 from lamina.interpreters.backward_logs import collected
 from lamina.linear_maps import LinearMap
@@ -99,6 +100,7 @@ class VJP:
     jaxpr = property(lambda self: self.linear.jaxpr)
     out_nzs = property(lambda self: self.linear.out_nzs)
 
+    @api_boundary
     def __call__(self, *cotangents: Any) -> Any:
         """The arguments' cotangents, a tuple, from those of the result.
 

@@ -11,6 +11,7 @@ from lamina.control_flow.tracing import arg_names, check_callable, check_outputs
 from lamina.core import tree
 from lamina.core.axes import Axis
 from lamina.core.trace import get_aval
+from lamina.core.tracebacks import api_boundary
 from lamina.core.wrapping import function_name, update_wrapper
 from lamina.interpreters.batching import batch_flat, move_batch
 from lamina.interpreters.mapped_types import Element, from_element, is_spec, is_vmappable
@@ -23,6 +24,7 @@ def _is_none(x: Any) -> bool:
     return x is None
 
 
+@api_boundary
 def vmap(
     fun: Callable[P, R],
     in_axes: Any = 0,
@@ -58,6 +60,7 @@ def vmap(
     spmd = spmd_axis_name if isinstance(spmd_axis_name, tuple) else (spmd_axis_name,)
     spmd = () if spmd_axis_name is None else spmd
 
+    @api_boundary
     def vmap_f(*args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = tree.flatten((args, kwargs), is_vmappable)
         axes = _axes_of_leaves(in_axes, args, kwargs)

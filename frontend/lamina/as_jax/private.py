@@ -30,7 +30,7 @@ _NAMES: dict[str, dict[str, str]] = {
     "jax._src.state": {},
     "jax._src.state.types": {"AbstractRef": "lamina.core.refs:AbstractRef"},
     "jax._src.traceback_util": {
-        "api_boundary": "lamina.tracebacks:api_boundary",
+        "api_boundary": "lamina.core.tracebacks:api_boundary",
         "include_frame": "lamina.core.source_info:is_user_frame",
         "register_exclusion": "lamina.core.source_info:leave_out_file",
     },

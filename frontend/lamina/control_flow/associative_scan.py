@@ -31,6 +31,7 @@ from lamina.core import axes, tree
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr, all_equations, eval_jaxpr
 from lamina.core.trace import get_aval
+from lamina.core.tracebacks import api_boundary
 from lamina.errors import ConcretizationTypeError
 from lamina.interpreters.batching import batch_flat, move_batch
 from lamina.interpreters.staging import trace_to_jaxpr
@@ -47,6 +48,7 @@ _CHOOSES = SHARED_BY_TIES | frozenset(
 equal operands share by the order that they were combined in, in JAX as in the tree."""
 
 
+@api_boundary
 def associative_scan(
     fn: Callable[[T, T], T], elems: T, reverse: bool = False, axis: int = 0
 ) -> T:

@@ -27,6 +27,7 @@ from lamina.core.library import library
 from lamina.core.primitive import Primitive
 from lamina.core.tangents import Zero, is_undefined_primal
 from lamina.core.trace import is_evaluating
+from lamina.core.tracebacks import api_boundary
 from lamina.core.weak_cache import cache_on_jaxpr
 from lamina.core.wrapping import wraps
 from lamina.interpreters.backward_logs import log
@@ -67,6 +68,7 @@ def checkpoint(
     static_argnames: str | Iterable[str] = (),
     concrete: bool | None = None,
 ) -> _Checkpoint: ...
+@api_boundary
 def checkpoint(
     fun: Callable[..., Any] | None = None,
     *,
@@ -108,6 +110,7 @@ def checkpoint(
     barrier = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)
 
     @wraps(fun, attributes=False)
+    @api_boundary
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         if is_evaluating():
             return fun(*args, **kwargs)

@@ -23,6 +23,7 @@ from lamina.core.library import library
 from lamina.core.primitive import Primitive
 from lamina.core.tangents import Zero
 from lamina.core.trace import Tracer, get_aval
+from lamina.core.tracebacks import api_boundary
 from lamina.core.tree_differences import tree_differences
 from lamina.core.weak_cache import cache_on_jaxpr
 from lamina.interpreters.batching import batch_jaxpr, batched_size, batches_first, move_batch
@@ -47,6 +48,7 @@ def switch(
     *operands: Any,
     operand: Any = ...,
 ) -> R: ...
+@api_boundary
 def switch(  # type: ignore[misc]
     index: Any,
     branches: Sequence[Callable[..., Any]],
@@ -102,6 +104,7 @@ def cond(
     *operands: Any,
     operand: Any = ...,
 ) -> R: ...
+@api_boundary
 def cond(  # type: ignore[misc]
     pred: Any,
     true_fun: Callable[..., Any],

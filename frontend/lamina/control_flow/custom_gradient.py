@@ -13,12 +13,14 @@ from lamina.core import dtypes, tree
 from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr
 from lamina.core.tangents import Zero
 from lamina.core.trace import Tracer, get_aval
+from lamina.core.tracebacks import api_boundary
 from lamina.core.wrapping import wraps
 from lamina.interpreters.accumulators import NullAccum
 from lamina.interpreters.staging import trace_to_jaxpr
 from lamina.interpreters.tangents import zeros_like_aval
 
 
+@api_boundary
 def custom_gradient(
     fun: Callable[..., Any] | None = None,
     *,
@@ -158,6 +160,7 @@ tree.register_node(
 )
 
 
+@api_boundary
 def closure_convert(
     fun: Callable[..., Any], *example_args: Any
 ) -> tuple[Callable[..., Any], list[Any]]:

@@ -29,6 +29,7 @@ from lamina.core.jaxpr import ClosedJaxpr
 from lamina.core.primitive import Primitive
 from lamina.core.tangents import Zero
 from lamina.core.trace import get_aval, is_evaluating
+from lamina.core.tracebacks import api_boundary
 from lamina.interpreters.batching import batch_flat, batched_size, batches_first, move_batch
 from lamina.interpreters.tangents import instantiate_zero
 
@@ -99,6 +100,7 @@ class custom_jvp(CustomRule[P, R]):
 
         self.jvp = rule
 
+    @api_boundary
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.jvp is None:
             raise AttributeError(

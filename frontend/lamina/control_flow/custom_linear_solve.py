@@ -11,6 +11,7 @@ from lamina.core import tree
 from lamina.core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from lamina.core.primitive import Primitive
 from lamina.core.tangents import Zero, is_undefined_primal
+from lamina.core.tracebacks import api_boundary
 from lamina.core.weak_cache import cache_on_jaxpr
 from lamina.interpreters.batching import batch_jaxpr, batched_size, move_batch
 from lamina.interpreters.jvp import jvp_jaxpr
@@ -33,6 +34,7 @@ class Parts(NamedTuple):
         return Parts(self.vecmat, self.matvec, self.transpose_solve, self.solve)
 
 
+@api_boundary
 def custom_linear_solve(
     matvec: Callable[[Any], Any],
     b: Any,

@@ -11,12 +11,14 @@ from lamina.core import tree
 from lamina.core.jaxpr import jaxpr_as_fun
 from lamina.core.tangents import Zero
 from lamina.core.trace import get_aval
+from lamina.core.tracebacks import api_boundary
 from lamina.interpreters.jvp import jvp_flat
 from lamina.interpreters.tangents import instantiate_zero
 
 Solver = Callable[[Callable[..., Any], Any], Any]
 
 
+@api_boundary
 def custom_root(
     f: Callable[[Any], Any],
     initial_guess: Any,

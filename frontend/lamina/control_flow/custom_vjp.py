@@ -24,6 +24,7 @@ from lamina.core.avals import ShapedArray, same_type
 from lamina.core.library import library
 from lamina.core.tangents import Zero
 from lamina.core.trace import Tracer, get_aval, is_evaluating
+from lamina.core.tracebacks import api_boundary
 from lamina.core.wrapping import wraps
 from lamina.interpreters.accumulators import NullAccum, ValAccum
 from lamina.interpreters.backward_logs import log
@@ -197,6 +198,7 @@ class custom_vjp(CustomRule[P, R]):
         if self.fwd is None:
             self.defvjp_with_logs(_in_two_steps(fwd, rem), bwd, generic_batching=generic_batching)
 
+    @api_boundary
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.fwd is None or self.bwd is None:
             raise AttributeError(

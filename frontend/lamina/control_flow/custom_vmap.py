@@ -15,6 +15,7 @@ from lamina.core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from lamina.core.primitive import NOT_LINEAR, Primitive
 from lamina.core.tangents import Zero
 from lamina.core.trace import get_aval, is_evaluating, set_current_trace
+from lamina.core.tracebacks import api_boundary
 from lamina.core.wrapping import function_name, update_wrapper
 from lamina.interpreters.batching import batched_size, batches_first, move_batch
 from lamina.interpreters.jvp import jvp_flat, jvp_jaxpr
@@ -54,6 +55,7 @@ class custom_vmap:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
+    @api_boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         args = resolve_keywords(self.fun, args, kwargs)
         if is_evaluating():

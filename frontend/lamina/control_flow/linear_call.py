@@ -12,11 +12,13 @@ from lamina.core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from lamina.core.primitive import Primitive
 from lamina.core.tangents import Zero
 from lamina.core.trace import get_aval
+from lamina.core.tracebacks import api_boundary
 from lamina.interpreters.batching import batch_jaxpr, batched_size, batches_first, move_batch
 from lamina.interpreters.staging import trace_to_jaxpr
 from lamina.interpreters.tangents import instantiate_zero
 
 
+@api_boundary
 def linear_call(
     fun: Callable[..., Any], fun_transpose: Callable[..., Any], residual_args: Any, linear_args: Any
 ) -> Any:

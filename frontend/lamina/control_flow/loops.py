@@ -17,6 +17,7 @@ from lamina.core.array_class import Array
 from lamina.core.array_likes import ArrayLike
 from lamina.core.avals import ShapedArray
 from lamina.core.trace import Tracer, get_aval
+from lamina.core.tracebacks import api_boundary
 from lamina.core.type_promotion import promote_types
 from lamina.interpreters.batching import batch_flat, move_batch
 
@@ -42,6 +43,7 @@ def fori_loop(
     *,
     unroll: int | bool | None = None,
 ) -> T: ...
+@api_boundary
 def fori_loop(
     lower: Any,
     upper: Any,
@@ -139,6 +141,7 @@ def _index_type(lower: ShapedArray, upper: ShapedArray) -> ShapedArray:
 def map(f: Callable[[Array], R], xs: ArrayLike, *, batch_size: int | None = None) -> R: ...
 @overload
 def map(f: Callable[[T], R], xs: T, *, batch_size: int | None = None) -> R: ...
+@api_boundary
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
     """f on each leading slice of xs, one after the other, results stacked. vmap does all at once,
     which takes more memory and less time.

@@ -18,6 +18,7 @@ from lamina.core.array_likes import ArrayLike
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr
 from lamina.core.trace import get_aval
+from lamina.core.tracebacks import api_boundary
 
 Carry = TypeVar("Carry")
 X = TypeVar("X")
@@ -64,6 +65,7 @@ def scan(
     unroll: int | bool = 1,
     _split_transpose: bool = False,
 ) -> tuple[Carry, Y]: ...
+@api_boundary
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,

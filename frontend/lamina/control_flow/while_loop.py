@@ -17,6 +17,7 @@ from lamina.core.array_class import Array
 from lamina.core.array_likes import ArrayLike
 from lamina.core.avals import ShapedArray
 from lamina.core.trace import is_evaluating
+from lamina.core.tracebacks import api_boundary
 
 T = TypeVar("T")
 
@@ -31,6 +32,7 @@ def while_loop(
 def while_loop(
     cond_fun: Callable[[T], ArrayLike], body_fun: Callable[[T], T], init_val: T
 ) -> T: ...
+@api_boundary
 def while_loop(
     cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any
 ) -> Any:

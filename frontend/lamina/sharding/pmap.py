@@ -11,6 +11,7 @@ from lamina.control_flow.tracing import arg_names, check_callable
 from lamina.core import tree
 from lamina.core.library import library
 from lamina.core.trace import get_aval
+from lamina.core.tracebacks import api_boundary
 from lamina.core.wrapping import function_name, update_wrapper
 from lamina.devices import devices as all_devices
 from lamina.jit import jit
@@ -37,6 +38,7 @@ def _is_none(x: Any) -> bool:
     return x is None
 
 
+@api_boundary
 def pmap(
     fun: Callable[P, R],
     axis_name: Any = None,
@@ -81,6 +83,7 @@ def pmap(
         else tuple(static_broadcasted_argnums)
     )
 
+    @api_boundary
     def pmapped(*args: Any, **kwargs: Any) -> Any:
         at = {i % len(args) for i in static}
         dynamic = [x for i, x in enumerate(args) if i not in at]

@@ -10,6 +10,7 @@ from lamina.control_flow.tracing import check_outputs
 from lamina.core import tree
 from lamina.core.library import library
 from lamina.core.trace import get_aval
+from lamina.core.tracebacks import api_boundary
 from lamina.jit import jit
 from lamina.lax.collective_sums import spread
 from lamina.sharding.manual import Manual, check_not_inside, inside
@@ -19,6 +20,7 @@ from lamina.sharding.shardings import check_spec
 from lamina.sharding.spec import PartitionSpec
 
 
+@api_boundary
 def shard_map(
     f: Callable[..., Any] | None = None,
     /,
@@ -68,6 +70,7 @@ def shard_map(
     check = True if given is None else bool(given)
     name = getattr(f, "__name__", str(f))
 
+    @api_boundary
     def mapped(*args: Any) -> Any:
         on = _manual(mesh, axis_names, auto, check)
         return _apply(f, name, on, in_specs, out_specs, args)
