@@ -69,8 +69,8 @@ def jvp(
                 f"{what} and tangent arguments to {library}.jvp must be tuples or lists; found {value!r} "
                 f"of type {type(value)}."
             )
-    ps, p_tree = tree.flatten(tuple(primals))
-    ts, t_tree = tree.flatten(tuple(tangents))
+    ps, p_tree = tree.flatten(primals)
+    ts, t_tree = tree.flatten(tangents)
     if p_tree != t_tree:
         raise TypeError(
             f"primal and tangent arguments to {library}.jvp must have the same tree structure; primals "
@@ -92,7 +92,7 @@ def jvp(
                 f"{pa.shape} and tangent shape as {ta.shape}"
             )
     ts = [Zero(tangent_aval(t)) if tangent_aval(t).dtype == dtypes.float0 else t for t in ts]
-    flat, out = flat_function(fun, p_tree, has_aux)
+    flat, out = flat_function(fun, tree.structure(tuple(primals)), has_aux)
     outs, out_tangents = jvp_flat(flat, with_shapes(ps), ts)
     main = tree.unflatten(out.tree, outs[: out.n])
     dots = tree.unflatten(out.tree, [instantiate_zero(t) for t in out_tangents[: out.n]])
@@ -262,7 +262,8 @@ def as_function_of(
             full[p] = x
         return fun(*full, **kwargs)
 
-    of_active.__name__ = function_name(fun)  # as messages call it
+    # Messages call it by the name and the place of fun.
+    of_active.__name__, of_active.__wrapped__ = function_name(fun), fun  # type: ignore[attr-defined]
     return of_active, tuple(args[p] for p in positions)
 
 

@@ -20,6 +20,7 @@ from lamina.core.option import read as read
 from lamina.core.option import trace_key as trace_key
 from lamina.core.option import update as update
 from lamina.core.option import values as values
+from lamina.core.precision_names import check_precision
 
 __all__ = [
     "ELSEWHERE",
@@ -168,6 +169,7 @@ default_matmul_precision: Option[str | None] = Option(
     "default",
     "Precision of dots that name none: default, high, highest.",
     parse=str,
+    check=check_precision,
     affects_trace=True,
     other="highest",
 )

@@ -193,7 +193,7 @@ def check_output(what: str, aval: ShapedArray, holomorphic: bool) -> None:
         hint = (
             " For holomorphic differentiation, pass holomorphic=True."
             if dtypes.is_complex(aval.dtype)
-            else ""
+            else " Integers have no derivative: where the result is to be rounded, do so outside."
         )
         raise TypeError(
             f"{what} requires real-valued outputs (output dtype that is a sub-dtype of np.floating), "

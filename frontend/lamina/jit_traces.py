@@ -15,7 +15,7 @@ from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr
 from lamina.core.library import library
 from lamina.core.trace import Tracer, get_aval
-from lamina.core.wrapping import function_name
+from lamina.core.wrapping import function_name, named_place
 from lamina.interpreters.staging import trace_to_jaxpr
 from lamina.jit_options import JitOptions
 
@@ -165,7 +165,7 @@ def _trace(
         full = [static_args[i] if i in static_args else next(given) for i in range(len(args))]
         result = fun(*full, **static_kwargs, **dynamic_kwargs)
         flat_out, out_tree = tree.flatten(result)
-        check_outputs(flat_out, _shown(options))
+        check_outputs(flat_out, named_place(options.fun))
         out[:] = [out_tree, tree.paths(result)]
         return flat_out
 

@@ -16,7 +16,7 @@ from lamina.core.jaxpr import eval_jaxpr
 from lamina.core.tangents import UndefinedPrimal, Zero
 from lamina.core.trace import Tracer, get_aval, is_array_like, is_evaluating
 from lamina.core.tree_differences import tree_differences
-from lamina.core.wrapping import function_name
+from lamina.core.wrapping import function_name, named_place
 from lamina.interpreters.linearize import linearize_flat
 from lamina.interpreters.tangents import instantiate_zero, zeros_like_aval
 from lamina.interpreters.transpose import backward_pass
@@ -86,7 +86,7 @@ def flat_function(
             result, aux_value = result
             aux = out.keep_aux(aux_value)
         main, out.tree = tree.flatten(result)
-        check_outputs(main, function_name(fun))
+        check_outputs(main, named_place(fun))
         out.n = len(main)
         return [*main, *aux]
 

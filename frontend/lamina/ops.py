@@ -41,6 +41,7 @@ def _segment(
     if count < 0:
         raise ValueError("num_segments must be non-negative.")
     rows = data.shape[len(ids.shape) :]
+    _check_fits(name, data.shape, ids.shape, rows)
     fill = identity(data.dtype)
     mode = lax.GatherScatterMode.from_any(mode)
     if not dtypes.is_unsigned(ids.dtype):
@@ -63,6 +64,18 @@ def _segment(
     which = which.reshape((-1,) + (1,) * (len(ids.shape) - 1))
     out = getattr(out.at[jnp.broadcast_to(which, ids.shape), ids], method)(data, **keywords)
     return combine(out, axis=0).astype(data.dtype)
+
+
+def _check_fits(
+    name: str, data: tuple[int, ...], ids: tuple[int, ...], rows: tuple[int, ...]
+) -> None:
+    wanted = (*ids, *rows)
+    sizes = zip(data[::-1], wanted[::-1])
+    if len(data) > len(wanted) or any(got not in (1, want) for got, want in sizes):
+        raise ValueError(
+            f"{name}: segment_ids names a segment for each row of data, so its shape must be how data's "
+            f"begins; got segment_ids of shape {ids} and data of shape {data}"
+        )
 
 
 def segment_sum(data: Any, segment_ids: Any, num_segments: int | None = None,

@@ -109,7 +109,9 @@ def as_sharding(device: Any) -> Sharding:
                 "NamedSharding(mesh, spec)"
             )
         return NamedSharding(mesh, device)
-    raise TypeError(f"device_put takes a Device or a Sharding, got {device!r}")
+    raise ValueError(
+        f"device_put takes a Device (of {library}.devices()) or a Sharding, got {device!r}"
+    )
 
 
 # ---- device_put ---------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lamina import config
+from lamina.core.tracebacks import api_boundary
 from lamina.runtime import array_from_numpy
 
 if TYPE_CHECKING:
@@ -164,6 +165,7 @@ class DynamicStableHLO:
         return f"<{self.name}: ({', '.join(map(str, self.inputs))}) -> ...>"
 
 
+@api_boundary
 def compile_stablehlo(
     source: Source,
     *,

@@ -249,6 +249,7 @@ class Compiled:
         compilation = self._program.compilation
         return None if compilation is None else compilation.artifact
 
+    @api_boundary
     def as_text(self, stage: str | None = None) -> str:
         """A form of the program: jaxpr, stablehlo, optimized, fused, planned, linalg, llvm, asm (for
         GPUs gpu and ptx), hlo, manifest. Without a stage: the fused and the planned module."""

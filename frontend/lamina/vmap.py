@@ -12,7 +12,7 @@ from lamina.core import tree
 from lamina.core.axes import Axis
 from lamina.core.trace import get_aval
 from lamina.core.tracebacks import api_boundary
-from lamina.core.wrapping import function_name, update_wrapper
+from lamina.core.wrapping import named_place, update_wrapper
 from lamina.interpreters.batching import batch_flat, move_batch
 from lamina.interpreters.mapped_types import Element, from_element, is_spec, is_vmappable
 
@@ -70,7 +70,7 @@ def vmap(
         def flat(*values: Any) -> list[Any]:
             a, k = tree.unflatten(in_tree, values)
             out, treedef = tree.flatten(fun(*a, **k), is_vmappable)
-            check_outputs([x for x in out if not is_vmappable(x)], function_name(fun))
+            check_outputs([x for x in out if not is_vmappable(x)], named_place(fun))
             out_tree.append(treedef)
             return out
 
@@ -103,9 +103,10 @@ def _checked_in_axes(in_axes: Any) -> Any:
 def _axes_of_leaves(in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
     """The axis of each leaf of the arguments."""
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+        note = f". Those given by name ({', '.join(kwargs)}) are mapped over axis 0" if kwargs else ""
         raise ValueError(
             "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
-            f"positional arguments passed to the function, but got {len(in_axes)=}, {len(args)=}"
+            f"positional arguments passed to the function, but got {len(in_axes)=}, {len(args)=}{note}"
         )
     try:
         return tree.broadcast_prefix((in_axes, 0), (args, kwargs), _is_none, is_vmappable)

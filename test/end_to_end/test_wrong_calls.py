@@ -1,6 +1,7 @@
 """Calls that can't be answered: what is said about them, and where JAX makes them, too, its class."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -84,7 +85,7 @@ def test_errors_are_jax_s(call):
 
 def test_lambdas_have_their_names_in_messages():
     for call in (lambda: lamina.grad(lambda x: "text")(1.0), lambda: lamina.jit(lambda x: "text")(1.0)):
-        with pytest.raises(TypeError, match="function <lambda> returned a value of type <class 'str'>"):
+        with pytest.raises(TypeError, match=rf"function <lambda> at {re.escape(__file__)}:\d+ returned"):
             call()
     with pytest.raises(TypeError, match="Error interpreting argument to <lambda>"):
         lamina.jit(lambda x: x)("text")

@@ -141,7 +141,7 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     ),
     (
         lambda: lax.pad(F34, 0.0, [(1, 1, 0)]),
-        TypeError,
+        ValueError,
         "[pad] padding_config needs a (low, high, interior) triple for each axis of f32[3,4], got "
         "((1, 1, 0),)",
     ),

@@ -107,6 +107,11 @@ def checkpoint(
     if fun is None:
         return functools.partial(checkpoint, **settings)
     check_callable(fun)
+    if policy is not None and not callable(policy):
+        raise TypeError(
+            f"checkpoint: policy must be a function, as those of {library}.checkpoint_policies are, got "
+            f"{policy!r}"
+        )
     barrier = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)
 
     @wraps(fun, attributes=False)

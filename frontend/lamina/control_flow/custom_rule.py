@@ -18,7 +18,7 @@ from lamina.core.source_info import at_places
 from lamina.core.tangents import Zero
 from lamina.core.trace import Tracer, get_aval
 from lamina.core.weak_cache import cache_on_jaxpr
-from lamina.core.wrapping import function_name, update_wrapper
+from lamina.core.wrapping import function_name, named_place, update_wrapper
 from lamina.interpreters.batching import batch_jaxpr
 from lamina.interpreters.staging import is_staging
 
@@ -196,7 +196,7 @@ def run_rule(rule: Callable[..., Any], *args: Any) -> Any:
 
 def name_of(rule: Any) -> str:
     """How messages call a function."""
-    return function_name(rule)
+    return named_place(rule)
 
 
 def tangent_or_zero(x: Any, out_aval: ShapedArray) -> Any:

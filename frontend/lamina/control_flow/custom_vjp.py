@@ -259,7 +259,7 @@ def _flat_forward(
             given = [CustomVJPPrimal(x, p) for x, p in zip(primals, perturbed, strict=True)]
         result = run_rule(fwd, *call.merged(tree.unflatten(call.in_tree, given)))
         if not isinstance(result, (tuple, list)) or len(result) != 2:
-            raise TypeError(f"{pair}of a pair the fwd rule {name_of(fwd)} produced {result}.")
+            raise TypeError(f"{pair}of a pair the fwd rule produced {result}.")
         outs, tree_out = tree.flatten(result[0])
         out_tree = call.out_tree = call.out_tree or tree_out
         if tree_out != out_tree:

@@ -142,7 +142,10 @@ def _traced_body(
         children = out_tree.children() if out_tree.num_children == 2 else []
         if len(children) != 2 or out_tree.type is not tuple:
             place = closed.jaxpr.debug_info.place()
-            raise TypeError(f"scan body output must be a pair, got {out_tree} from {place}.")
+            raise TypeError(
+                f"scan body output must be a pair (carry, y), got {_shown(out_tree, closed.out_avals)} "
+                f"from {place}. Where nothing is collected return (carry, None)."
+            )
         return closed, consts, children
 
     avals = avals_of(init_flat, "scan")
@@ -156,6 +159,11 @@ def _traced_body(
     out = closed.out_avals[: carry_tree.num_leaves]
     check_carry("scan body", closed.jaxpr.debug_info, carry_tree, init_tree, out, avals)
     return closed, consts, init_flat, ys_tree
+
+
+def _shown(out_tree: tree.PyTreeDef, avals: Sequence[ShapedArray]) -> str:
+    """A body's result as its types."""
+    return str(tree.unflatten(out_tree, [a.str_short() for a in avals])).replace("'", "")
 
 
 def _scan_length(xs: Any, xs_flat: Sequence[Any], length: int | None) -> int:
@@ -179,7 +187,10 @@ def _scan_length(xs: Any, xs_flat: Sequence[Any], length: int | None) -> int:
     if not sizes:
         raise ValueError("scan got no values to scan over and `length` not provided.")
     if len(set(sizes)) > 1:
-        raise ValueError(f"scan got values with different leading axis sizes: {sizes}.")
+        shown = ", ".join(
+            f"xs{path} has {size}" for path, size in zip(tree.paths(xs), sizes, strict=True)
+        )
+        raise ValueError(f"scan got values with different leading axis sizes: {shown}.")
     return sizes[0]
 
 

@@ -11,7 +11,7 @@ from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr, DebugInfo, close_jaxpr, convert_constvars
 from lamina.core.library import library
 from lamina.core.trace import get_aval, has_no_value, is_array_like
-from lamina.core.wrapping import function_name, innermost
+from lamina.core.wrapping import function_name, location_of
 from lamina.interpreters.staging import trace_to_jaxpr
 
 
@@ -28,9 +28,9 @@ def debug_info(
     kwargs: dict[str, Any] | None = None,
 ) -> DebugInfo:
     """Name, place and argument names of a function, for messages and symbols."""
-    code = getattr(innermost(fun), "__code__", None)
-    location = f"{code.co_filename}:{code.co_firstlineno}" if code is not None else ""
-    return DebugInfo(kind, function_name(fun), location, arg_names(fun, args, kwargs or {}))
+    return DebugInfo(
+        kind, function_name(fun), location_of(fun), arg_names(fun, args, kwargs or {})
+    )
 
 
 def arg_names(
@@ -66,7 +66,7 @@ def arg_names(
 
 
 def check_outputs(leaves: Sequence[Any], fun_name: str) -> None:
-    """Raises TypeError if a function returned what is not an array."""
+    """Raises TypeError if a function (by its name and place) returned what is not an array."""
     for x in leaves:
         if not is_array_like(x) and not has_no_value(x):
             raise TypeError(
@@ -88,7 +88,7 @@ def trace_function(
     def flat(*leaves: Any) -> list[Any]:
         out = fun(*tree.unflatten(in_tree, leaves))
         flat_out, treedef = tree.flatten(out)
-        check_outputs(flat_out, info.function)
+        check_outputs(flat_out, info.place())
         out_tree.append(treedef)
         return flat_out
 

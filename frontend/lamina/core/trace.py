@@ -352,7 +352,10 @@ class Tracer:
         return np.asarray(value, *args, **kwargs)
 
     def tolist(self) -> Any:
-        return self.__array__().tolist()
+        value = self.concrete()
+        if value is None:
+            raise errors.ConcretizationTypeError(self, "The problem arose with the `tolist` method.")
+        return np.asarray(value).tolist()
 
     def item(self, *args: int) -> Any:
         value = self.concrete()

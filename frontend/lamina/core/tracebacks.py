@@ -41,6 +41,21 @@ def raised_by_library(traceback: TracebackType | None) -> bool:
     return is_internal(code) and code.co_code[traceback.tb_lasti] == opmap["RAISE_VARARGS"]
 
 
+def _called_wrongly(error: BaseException, traceback: TracebackType | None) -> bool:
+    """Whether lamina called a function of the user's with arguments that it does not take: Python says
+    so in the frame of the caller."""
+    if not isinstance(error, TypeError) or traceback is None:
+        return False
+    while traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    called, bracket, _ = str(error).partition("()")
+    return bool(bracket) and any(
+        getattr(value, "__qualname__", None) == called and not is_internal(value.__code__)
+        for value in traceback.tb_frame.f_locals.values()
+        if hasattr(value, "__code__")
+    )
+
+
 def _leave_out(error: BaseException, traceback: TracebackType | None, tracing: bool) -> None:
     if config.traceback_filtering.value == "off":
         return
@@ -53,6 +68,7 @@ def _leave_out(error: BaseException, traceback: TracebackType | None, tracing: b
     meant_for_user = (
         note in notes
         or (tracing and isinstance(error, _OF_OPERANDS))
+        or _called_wrongly(error, traceback)
         or (raised_by_library(traceback) and not isinstance(error, AssertionError))
     )
     if kept is None and not meant_for_user:

@@ -29,6 +29,18 @@ def function_name(fun: Any) -> str:
     return name if isinstance(name, str) and name else type(fun).__name__
 
 
+def location_of(fun: Any) -> str:
+    """FILE:LINE of the function that a callable was made of; "" where it has no source."""
+    code = getattr(innermost(fun), "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else ""
+
+
+def named_place(fun: Any) -> str:
+    """How messages call a callable: f at FILE:LINE."""
+    location = location_of(fun)
+    return f"{function_name(fun)} at {location}" if location else function_name(fun)
+
+
 def update_wrapper(wrapper: Wrapper, fun: Any, attributes: bool = True) -> Wrapper:
     """As functools.update_wrapper, for every callable: what `wrapper` can't take over is left out.
 

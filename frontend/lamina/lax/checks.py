@@ -70,11 +70,17 @@ def check_accepted(name: str, accept: Accepted, aval: ShapedArray, position: int
     """Raises TypeError if an operand's dtype is not among those that operation `name` takes."""
     if aval.dtype not in accept.dtypes:
         at = "" if position is None else f" at position {position}"
+        name = _BITWISE.get(name, name)
         raise TypeError(
             f"{name} does not accept dtype {aval.dtype.name}{at}. "
             f"Accepted dtypes{at} are subtypes of {accept.names}."
         )
 
+
+# Primitives that functions call otherwise, in lax and in numpy.
+_BITWISE = {
+    "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "not": "bitwise_not"
+}  # fmt: skip
 
 # lax functions whose promoting counterpart in lamina.numpy has another name.
 _NUMPY_NAMES = {

@@ -55,7 +55,7 @@ def conv_dimension_numbers(
             )
     space = [c for c in rhs if c not in "OI"]
     if set(space) != set(lhs) - set("NC") or set(space) != set(out) - set("NC"):
-        raise ValueError(
+        raise TypeError(
             f"convolution dimension_numbers must name one set of axes of space, got "
             f"{dimension_numbers}"
         )

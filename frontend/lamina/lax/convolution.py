@@ -288,7 +288,7 @@ def _abstract_eval(lhs: ShapedArray, rhs: ShapedArray, *, window_strides: tuple[
         ("rhs_dilation", rhs_dilation),
     ):
         if len(values) != n:
-            raise TypeError(
+            raise ValueError(
                 f"[conv_general_dilated] {what} needs an entry for each of {n} axes of space, got "
                 f"{values}"
             )

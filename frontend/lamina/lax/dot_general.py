@@ -10,7 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lamina import config, lax
-from lamina.core import Primitive, ShapedArray, Zero, dtypes, get_aval, is_undefined_primal
+from lamina.core import (
+    Primitive,
+    ShapedArray,
+    Zero,
+    dtypes,
+    get_aval,
+    is_undefined_primal,
+    precision_names,
+)
 from lamina.core.array_class import Array
 from lamina.core.type_promotion import wider_type
 from lamina.errors import TypePromotionError
@@ -51,22 +59,12 @@ class DotAlgorithm(NamedTuple):
     allow_imprecise_accumulation: bool = False
 
 
-DotAlgorithmPreset = enum.Enum(  # type: ignore[misc]
-    "DotAlgorithmPreset",
-    "DEFAULT ANY_F8_ANY_F8_F32 ANY_F8_ANY_F8_F32_FAST_ACCUM ANY_F8_ANY_F8_ANY "
-    "ANY_F8_ANY_F8_ANY_FAST_ACCUM F16_F16_F16 F16_F16_F32 BF16_BF16_BF16 BF16_BF16_F32 "
-    "BF16_BF16_F32_X3 BF16_BF16_F32_X6 BF16_BF16_F32_X9 TF32_TF32_F32 TF32_TF32_F32_X3 "
-    "F32_F32_F32 F64_F64_F64",
-)
+DotAlgorithmPreset = enum.Enum("DotAlgorithmPreset", precision_names.OF_ALGORITHMS)  # type: ignore[misc]
 """Algorithms by name: the types of operands and sums, and how many parts operands are split in."""
 
 PrecisionLike = None | str | Precision | DotAlgorithm | DotAlgorithmPreset | tuple[Any, Any]
 
-_NAMES = {
-    "default": Precision.DEFAULT, "fastest": Precision.DEFAULT, "bfloat16": Precision.DEFAULT,
-    "high": Precision.HIGH, "tensorfloat32": Precision.HIGH, "bfloat16_3x": Precision.HIGH,
-    "highest": Precision.HIGHEST, "float32": Precision.HIGHEST,
-}  # fmt: skip
+_NAMES = {name: Precision[degree] for name, degree in precision_names.OF_FLOATS.items()}
 
 
 def canonical_precision(precision: PrecisionLike) -> tuple[Precision, Precision] | None:

@@ -336,9 +336,14 @@ dynamic_slice_p: Primitive = Primitive(
 def _update_abstract_eval(x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> ShapedArray:
     _check_starts("dynamic_update_slice", x, starts)
     check_same_dtypes("dynamic_update_slice", (x, update))
-    if len(update.shape) != len(x.shape) or any(a > b for a, b in zip(update.shape, x.shape)):
+    if len(update.shape) != len(x.shape):
         raise TypeError(
-            "dynamic_update_slice update shape must be smaller than operand shape, got update "
+            "dynamic_update_slice update must have the same rank as operand, got update shape "
+            f"{update.shape} for operand shape {x.shape}."
+        )
+    if any(a > b for a, b in zip(update.shape, x.shape)):
+        raise TypeError(
+            "dynamic_update_slice update shape must be no larger than operand shape, got update "
             f"shape {update.shape} for operand shape {x.shape}."
         )
     return ShapedArray(x.shape, x.dtype)

@@ -178,7 +178,7 @@ def _pad_abstract_eval(x: ShapedArray, value: ShapedArray, *, padding_config: An
     if value.shape != ():
         raise TypeError(f"[pad] padding_value must be a scalar, got {value.str_short()}")
     if len(padding_config) != len(x.shape) or any(len(c) != 3 for c in padding_config):
-        raise TypeError(
+        raise ValueError(
             "[pad] padding_config needs a (low, high, interior) triple for each axis of "
             f"{x.str_short()}, got {padding_config}"
         )

@@ -28,7 +28,7 @@ def padtype_to_pads(
     if kind == "VALID":
         return [(0, 0)] * len(in_shape)
     if kind not in ("SAME", "SAME_LOWER"):
-        raise ValueError(f"Unknown padding {padding!r}: expected SAME, SAME_LOWER or VALID")
+        raise RuntimeError(f"Unknown padding {padding!r}: expected SAME, SAME_LOWER or VALID")
     pads = []
     for size, window, stride in zip(in_shape, window_shape, window_strides):
         total = max(0, (-(-size // stride) - 1) * stride + window - size)
@@ -46,7 +46,7 @@ def transposed_pads(window: int, stride: int, padding: str) -> tuple[int, int]:
         total = window + stride - 2 + max(window - stride, 0)
         low = window - 1
     else:
-        raise ValueError(f"Unknown padding {padding!r}: expected SAME or VALID")
+        raise RuntimeError(f"Unknown padding {padding!r}: expected SAME or VALID")
     return low, total - low
 
 

@@ -142,7 +142,7 @@ def _abstract_eval(name: str, accept: Accepted, result: np.dtype | None = None
 def _check_windows(name: str, x: ShapedArray, params: dict[str, Any]) -> None:
     window, strides, padding, base, wide = params.values()
     if any(len(values) != len(x.shape) for values in params.values()):
-        raise ValueError(
+        raise TypeError(
             f"[{name}] window_dimensions={window}, window_strides={strides}, padding={padding} and "
             f"dilations need an entry for each axis of shape {x.shape}"
         )

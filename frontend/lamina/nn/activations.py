@@ -34,7 +34,7 @@ def relu(x: ArrayLike) -> Array:
     >>> print(lamina.nn.relu(jnp.array([-4.0, 0.0, 8.0])).round(3))
     [0. 0. 8.]
     """
-    return jnp.maximum(x, 0)
+    return jnp.maximum(_array("relu", x), 0)
 
 
 relu.defjvps(lambda g, ans, x: jnp.where(jnp.greater(x, 0), g, lax.full_like(g, 0)))

@@ -109,7 +109,11 @@ def _check(name: str, x: Any, shape: tuple[int, ...], dtype: np.dtype | None) ->
     if dtype is not None and x.dtype != dtype:
         raise ValueError(f"{name} dtype should be {dtype}, but got {x.dtype}")
     if any(want not in (-1, got) for want, got in zip(shape, x.shape, strict=True)):
-        raise ValueError(f"{name} shape should be {list(shape)}: but got {x.shape}")
+        raise ValueError(
+            f"{name} shape should be {list(shape)}: but got {x.shape}. Sizes are key's (-1 stands for "
+            "any): query, key and value have one batch, key and value one length, heads and width, "
+            "query key's width"
+        )
 
 
 @compiled(static=("is_causal", "window"))

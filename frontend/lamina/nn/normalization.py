@@ -204,7 +204,10 @@ def one_hot(
     [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
     """
     check_arraylike("one_hot", x)
-    count = operator.index(num_classes)
+    try:
+        count = operator.index(num_classes)
+    except TypeError as e:
+        raise TypeError(f"one_hot: num_classes must be an integer, but {e}") from None
     to = requested_dtype(dtype, "one_hot", keep=dtypes.canonicalize(float))
     x = jnp.asarray(x)
     ndim = len(x.shape) + 1

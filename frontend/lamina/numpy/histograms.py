@@ -51,6 +51,8 @@ def histogram_bin_edges(
     if np.ndim(bins) == 1:
         return convert(asarray(bins), to)
     count = operator.index(concrete_or_error(bins, "bins argument of histogram_bin_edges")[()])
+    if count < 1:
+        raise ValueError(f"`bins` must be positive, or the edges of the bins; got {count}")
     if range is None:
         low: Any = reductions.min(x) if x.size else np.zeros((), x.dtype)
         high: Any = reductions.max(x) if x.size else np.ones((), x.dtype)

@@ -99,7 +99,10 @@ def _widths(pad_width: Any, ndim: int) -> Widths:
     if given.dtype.kind not in "iu":
         raise TypeError("`pad_width` must be of integral type.")
     if given.size and given.min() < 0:
-        raise ValueError("index can't contain negative values")
+        raise ValueError(
+            f"{library}.numpy.pad: index can't contain negative values, got pad_width {pad_width}; "
+            "slices make arrays smaller"
+        )
     return [(int(a), int(b)) for a, b in _pairs(given, ndim, "pad_width")]
 
 

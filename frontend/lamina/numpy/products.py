@@ -41,9 +41,16 @@ def _operands(name: str, a: ArrayLike, b: ArrayLike, preferred: DTypeLike | None
     return a, b, None if preferred is None else requested_dtype(preferred, name)
 
 
-def _dot_general(a: Array, b: Array, dims: Any, precision: Precision, preferred: np.dtype | None
-                 ) -> Array:  # fmt: skip
+def _dot_general(name: str, a: Array, b: Array, dims: Any, precision: Precision,
+                 preferred: np.dtype | None) -> Array:  # fmt: skip
     """The product; weakly typed if both operands are and no accumulation type is asked for."""
+    for i, j in zip(*dims[0], strict=True):
+        if a.shape[i] != b.shape[j]:
+            raise TypeError(
+                f"{name} requires that the sizes summed over are equal: axis {i} of the first operand, "
+                f"{get_aval(a).str_short()}, is {a.shape[i]}, axis {j} of the second, "
+                f"{get_aval(b).str_short()}, is {b.shape[j]}"
+            )
     dtype = a.dtype
     out = lax.dot_general(
         a, b, dims, precision=precision, preferred_element_type=preferred or dtype
@@ -71,7 +78,7 @@ def dot(a: ArrayLike, b: ArrayLike, *, precision: Precision = None,
         contracted: Any = ((), ())
     else:
         contracted = ((len(a.shape) - 1,), (max(len(b.shape) - 2, 0),))
-    out = _dot_general(a, b, (contracted, ((), ())), precision, preferred)
+    out = _dot_general("dot", a, b, (contracted, ((), ())), precision, preferred)
     return out if out_sharding is None else lax.under(out, out_sharding)
 
 
@@ -121,7 +128,7 @@ def matmul(a: ArrayLike, b: ArrayLike, *, precision: Precision = None,
     a, shared_a, free_a = _without(a, dropped[0], shared[0], [n for o, n in order if o == "a"])
     b, shared_b, free_b = _without(b, dropped[1], shared[1], [n for o, n in order if o == "b"])
     contracted = ((len(a.shape) - 1,), (len(b.shape) - (1 if b_vector else 2),))
-    out = _dot_general(a, b, (contracted, (shared_a, shared_b)), precision, preferred)
+    out = _dot_general("matmul", a, b, (contracted, (shared_a, shared_b)), precision, preferred)
     # The result has the shared axes, a's free ones, a's rows, b's free ones, b's columns.
     rows, columns = (not a_vector), (not b_vector)
     start_b = len(shared_a) + len(free_a) + rows
@@ -247,7 +254,7 @@ def inner(a: ArrayLike, b: ArrayLike, *, precision: Precision = None,
     """
     a, b, preferred = _operands("inner", a, b, preferred_element_type)
     dims = ((len(a.shape) - 1,), (len(b.shape) - 1,)) if a.shape and b.shape else ((), ())
-    return _dot_general(a, b, (dims, ((), ())), precision, preferred)
+    return _dot_general("inner", a, b, (dims, ((), ())), precision, preferred)
 
 
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
@@ -306,7 +313,7 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2, *, precision: Precision
         )
     else:
         raise TypeError(f"tensordot requires axes to be a pair of axes or an integer, got {axes!r}")
-    out = _dot_general(a, b, ((first, second), ((), ())), precision, preferred)
+    out = _dot_general("tensordot", a, b, ((first, second), ((), ())), precision, preferred)
     return out if out_sharding is None else lax.under(out, out_sharding)
 
 

@@ -205,6 +205,16 @@ class IndexUpdateRef:
         return index if isinstance(index, tuple) else (index,)
 
 
+def _fitted(y: Any, shape: tuple[int, ...]) -> Any:
+    """y spread to the shape of what an index selects."""
+    try:
+        return broadcast_to_shape(y, shape)
+    except ValueError as e:
+        raise ValueError(
+            f"x.at[index]: {e}. The first are the values, the second is what the index selects."
+        ) from None
+
+
 def _update(op: str, x: Array, index: Any, values: ArrayLike, sorted_: bool, unique: bool,
             mode: Any, wrap: bool) -> Array:  # fmt: skip
     check_arraylike(f"at[].{op}", values)
@@ -283,7 +293,7 @@ def _write_slice(x: Array, y: Any, arrays: list[Any], axes: list[Entry], op: str
         else:
             starts.append(e.start - e.size + 1 if e.step == -1 else e.start)
     sizes = tuple(e.size for e in axes)
-    y = broadcast_to_shape(
+    y = _fitted(
         y, tuple(e.size for e in plan.entries if e.kind in ("new", "slice", "window", "range"))
     )
     y = lax.reshape(y, sizes)
@@ -376,7 +386,7 @@ def _arranged(y: Any, axes: list[Entry], plan: Plan, batch: tuple[int, ...], str
         if label != "new":
             spans[label] = list(range(len(sizes), len(sizes) + len(extent)))
         sizes.extend(extent)
-    y = broadcast_to_shape(y, tuple(sizes))
+    y = _fitted(y, tuple(sizes))
     wanted = spans["batch"] + [i for a in (*strided, *windows) for i in spans[a]]
     new = [i for i in range(len(sizes)) if i not in wanted]
     y = lax.transpose(y, [*wanted, *new])

@@ -11,6 +11,7 @@ from lamina.core import tree
 from lamina.core.library import library
 from lamina.core.trace import get_aval
 from lamina.core.tracebacks import api_boundary
+from lamina.core.wrapping import named_place
 from lamina.jit import jit
 from lamina.lax.collective_sums import spread
 from lamina.sharding.manual import Manual, check_not_inside, inside
@@ -204,7 +205,7 @@ def _apply(
     def flat(*values: Any) -> list[Any]:
         result = f(*tree.unflatten(in_tree, values))
         flat_out, out_tree = tree.flatten(result)
-        check_outputs(flat_out, name)
+        check_outputs(flat_out, named_place(f))
         result_specs = _specs("out_specs", out_specs, result, on)
         out[:] = [out_tree, result_specs, tree.paths(result)]
         return [spread(x, s.names()) for x, s in zip(flat_out, result_specs, strict=True)]

@@ -39,20 +39,20 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     [1. 2.]
     """
     a, b = matrices("solve", a, b)
-    return solve_with(systems.solve, a, b)
+    return solve_with("solve", systems.solve, a, b)
 
 
-def solve_with(solver: Any, a: Array, b: Array) -> Array:
-    """solver(a, b), with vectors made matrices and other axes broadcast; many right-hand sides of
-    one matrix become columns."""
-    check_square("solve", a)
+def solve_with(name: str, solver: Any, a: Array, b: Array) -> Array:
+    """solver(a, b) for the function `name`, with vectors made matrices and other axes broadcast; many
+    right-hand sides of one matrix become columns."""
+    check_square(name, a)
     if not b.shape:
-        raise ValueError(f"solve requires b of one axis or more, got shape {b.shape}")
+        raise ValueError(f"{name} requires b of one axis or more, got shape {b.shape}")
     n = a.shape[-1]
     vector = len(b.shape) == 1
     if b.shape[-1 if vector else -2] != n:
         raise ValueError(
-            f"solve: inconsistent sizes: a has shape {a.shape} and b has shape {b.shape}"
+            f"{name}: inconsistent sizes: a has shape {a.shape} and b has shape {b.shape}"
         )
     if vector:
         b = b[:, None]

@@ -87,7 +87,7 @@ def _solve(a: Any, b: Any, lower: bool) -> Array:
                 _cho_solve(factor, lower, lax.linalg.matrices.conj(y))),
         )  # fmt: skip
 
-    return numpy_solving.solve_with(by_cholesky, a, b)
+    return numpy_solving.solve_with("solve", by_cholesky, a, b)
 
 
 def cho_solve(c_and_lower: tuple[ArrayLike, bool], b: ArrayLike, overwrite_b: bool = False,
@@ -105,7 +105,7 @@ def cho_solve(c_and_lower: tuple[ArrayLike, bool], b: ArrayLike, overwrite_b: bo
     """
     c, lower = c_and_lower
     c, b = matrices("cho_solve", c, b)
-    return numpy_solving.solve_with(lambda c, b: _cho_solve(c, bool(lower), b), c, b)
+    return numpy_solving.solve_with("cho_solve", lambda c, b: _cho_solve(c, bool(lower), b), c, b)
 
 
 def _cho_solve(factor: Array, lower: bool, b: Array) -> Array:
@@ -147,7 +147,7 @@ def _lu_solve(factors: Any, pivots: Any, b: Any, trans: int) -> Array:
                                              len(factors.shape) - 1))  # fmt: skip
         return systems.lu_solve(factors, rows, b, trans)
 
-    return numpy_solving.solve_with(by_factors, factors, b)
+    return numpy_solving.solve_with("lu_solve", by_factors, factors, b)
 
 
 def solve_triangular(
@@ -186,7 +186,7 @@ def _solve_triangular(a: Any, b: Any, trans: int, lower: bool, unit_diagonal: bo
         "unit_diagonal": unit_diagonal,
     }  # fmt: skip
     return numpy_solving.solve_with(
-        lambda a, b: lax.linalg.triangular_solve(a, b, **options), a, b
+        "solve_triangular", lambda a, b: lax.linalg.triangular_solve(a, b, **options), a, b
     )
 
 
