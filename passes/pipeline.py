@@ -330,7 +330,9 @@ def _check_upstream(item: str) -> None:
 def _upstream_message(item: str, text: str) -> str:
     unknown = re.search(r"'([^']+)' does not refer to a registered pass", text)
     if unknown:
-        return f"no pass named {unknown[1]!r}, ours or MLIR's (see lamina-opt --list-passes)"
+        close = registry.like(unknown[1])
+        hint = f" Did you mean {' or '.join(close)}?" if close else ""
+        return f"no pass named {unknown[1]!r}, ours or MLIR's (see lamina-opt --list-passes).{hint}"
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return f"{item}: {'; '.join(lines)}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import errno
 import functools
 import importlib
@@ -48,6 +49,16 @@ def only_with(name: str) -> frozenset[str]:
             names = file.read().partition(_ONLY_WITH)[2].partition(_END)[0].decode()
             return frozenset(re.findall(r'"([\w.]+)"', names))
     return frozenset()
+
+
+def like(name: str) -> list[str]:
+    """Names of passes of ours that are spelt nearly so; imports none."""
+    names = [
+        module.removeprefix("lamina.passes.").replace(".", "-").replace("_", "-")
+        for level in _levels()
+        for module in _modules(level)
+    ]
+    return difflib.get_close_matches(name, [*_loaded, *names], 3, 0.8)
 
 
 def all_passes() -> dict[str, type[Pass]]:

@@ -8,6 +8,7 @@ for a block in the current thread. JAX's spelling (`jax_enable_x64`, `jax_platfo
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import Any
 
 from lamina.core.library import library
@@ -426,6 +427,22 @@ ELSEWHERE = {
     "kernels before LLVM.",
 }
 """Environment variables that the compiler and the runtime read themselves."""
+
+
+def warn_of_misspelt(environment: Iterable[str]) -> None:
+    """Warns of variables that are nearly one of ours."""
+    known = {option.variable for option in options().values() if option.is_setting} | ELSEWHERE.keys()
+    for name in environment:
+        if not name.startswith("LAMINA_") or name in known:
+            continue
+        import difflib
+        import warnings
+
+        for close in difflib.get_close_matches(name, known, 1, 0.8):
+            warnings.warn(f"environment variable {name} is no setting: is {close} meant?", stacklevel=2)
+
+
+warn_of_misspelt(os.environ)
 
 
 def logs(topic: str) -> bool:

@@ -36,6 +36,19 @@ def test_a_bad_environment_variable_is_named():
     assert "environment variable LAMINA_ENABLE_X64='maybe': expected a boolean" in done.stderr
 
 
+def test_a_value_in_the_environment_is_one_that_the_setting_takes():
+    done = python("import lamina", LAMINA_DEFAULT_MATMUL_PRECISION="exact")
+    assert done.returncode == 1
+    assert "LAMINA_DEFAULT_MATMUL_PRECISION='exact': expected None or one of" in done.stderr
+
+
+def test_a_misspelt_variable_is_told():
+    done = python("import lamina", LAMINA_ENABLE_X46="1", LAMINA_OF_ANOTHER_PROGRAM="1")
+    assert done.returncode == 0
+    assert "LAMINA_ENABLE_X46 is no setting: is LAMINA_ENABLE_X64 meant?" in done.stderr
+    assert "ANOTHER" not in done.stderr
+
+
 def test_x64_from_the_environment_reaches_the_arrays():
     code = "import lamina.numpy as jnp; print(jnp.asarray(1.0).dtype, jnp.arange(3).dtype)"
     assert python(code, LAMINA_ENABLE_X64="1").stdout.split() == ["float64", "int64"]

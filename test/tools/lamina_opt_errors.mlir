@@ -1,6 +1,6 @@
 // Each wrong call says what is wrong in one line, and exits with 1.
 // RUN: not %lamina-opt %s --stablehlo-csee 2>&1 | FileCheck %s --check-prefix=UNKNOWN
-// UNKNOWN: lamina-opt: no pass named 'stablehlo-csee'
+// UNKNOWN: lamina-opt: no pass named 'stablehlo-csee', {{.*}} Did you mean stablehlo-cse
 // RUN: not %lamina-opt %s --stablehlo-fuse=max-op=3 2>&1 | FileCheck %s --check-prefix=OPTION
 // OPTION: lamina-opt: stablehlo-fuse has no option 'max-op'; it takes max-ops=64 (an integer)
 // RUN: not %lamina-opt %s --stablehlo-fuse=max-ops=many 2>&1 | FileCheck %s --check-prefix=VALUE

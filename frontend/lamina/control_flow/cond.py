@@ -48,8 +48,8 @@ def switch(
     *operands: Any,
     operand: Any = ...,
 ) -> R: ...
-@api_boundary
-def switch(  # type: ignore[misc]
+@api_boundary  # type: ignore[misc]
+def switch(
     index: Any,
     branches: Sequence[Callable[..., Any]],
     *operands: Any,
@@ -104,8 +104,8 @@ def cond(
     *operands: Any,
     operand: Any = ...,
 ) -> R: ...
-@api_boundary
-def cond(  # type: ignore[misc]
+@api_boundary  # type: ignore[misc]
+def cond(
     pred: Any,
     true_fun: Callable[..., Any],
     false_fun: Callable[..., Any],

@@ -84,7 +84,10 @@ Raises ValueError for a value that the setting does not take.
     def _in_environment(self, variable: str) -> T:
         text = os.environ[variable]
         try:
-            return self.parse(text)
+            value = self.parse(text)
+            if self.check is not None:
+                self.check(value)
+            return value
         except ValueError as e:
             raise ValueError(f"environment variable {variable}={text!r}: {e}") from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Any
 
 OF_FLOATS = {
@@ -11,19 +12,20 @@ OF_FLOATS = {
 }  # fmt: skip
 """Names of the three degrees, for floats."""
 
-OF_ALGORITHMS = (
-    "DEFAULT", "ANY_F8_ANY_F8_F32", "ANY_F8_ANY_F8_F32_FAST_ACCUM", "ANY_F8_ANY_F8_ANY",
-    "ANY_F8_ANY_F8_ANY_FAST_ACCUM", "F16_F16_F16", "F16_F16_F32", "BF16_BF16_BF16",
-    "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6", "BF16_BF16_F32_X9",
-    "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32", "F64_F64_F64",
-)  # fmt: skip
-"""Algorithms: the types of operands and sums, and how many parts operands are split in."""
+DotAlgorithmPreset = enum.Enum(  # type: ignore[misc]
+    "DotAlgorithmPreset",
+    "DEFAULT ANY_F8_ANY_F8_F32 ANY_F8_ANY_F8_F32_FAST_ACCUM ANY_F8_ANY_F8_ANY "
+    "ANY_F8_ANY_F8_ANY_FAST_ACCUM F16_F16_F16 F16_F16_F32 BF16_BF16_BF16 BF16_BF16_F32 "
+    "BF16_BF16_F32_X3 BF16_BF16_F32_X6 BF16_BF16_F32_X9 TF32_TF32_F32 TF32_TF32_F32_X3 "
+    "F32_F32_F32 F64_F64_F64",
+)
+"""Algorithms by name: the types of operands and sums, and how many parts operands are split in."""
 
 
 def check_precision(value: Any) -> None:
     """Raises ValueError unless value is one of these names, or None."""
-    if value is None or value in OF_ALGORITHMS:
+    if value is None or value in DotAlgorithmPreset.__members__:
         return
     if not isinstance(value, str) or value.lower() not in OF_FLOATS:
-        known = ", ".join((*OF_FLOATS, *OF_ALGORITHMS))
+        known = ", ".join((*OF_FLOATS, *DotAlgorithmPreset.__members__))
         raise ValueError(f"expected None or one of {known}, got {value!r}")

@@ -10,16 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lamina import config, lax
-from lamina.core import (
-    Primitive,
-    ShapedArray,
-    Zero,
-    dtypes,
-    get_aval,
-    is_undefined_primal,
-    precision_names,
-)
+from lamina.core import Primitive, ShapedArray, Zero, dtypes, get_aval, is_undefined_primal
 from lamina.core.array_class import Array
+from lamina.core.precision_names import OF_FLOATS, DotAlgorithmPreset
 from lamina.core.type_promotion import wider_type
 from lamina.errors import TypePromotionError
 from lamina.lax import hlo
@@ -59,12 +52,9 @@ class DotAlgorithm(NamedTuple):
     allow_imprecise_accumulation: bool = False
 
 
-DotAlgorithmPreset = enum.Enum("DotAlgorithmPreset", precision_names.OF_ALGORITHMS)  # type: ignore[misc]
-"""Algorithms by name: the types of operands and sums, and how many parts operands are split in."""
-
 PrecisionLike = None | str | Precision | DotAlgorithm | DotAlgorithmPreset | tuple[Any, Any]
 
-_NAMES = {name: Precision[degree] for name, degree in precision_names.OF_FLOATS.items()}
+_NAMES = {name: Precision[degree] for name, degree in OF_FLOATS.items()}
 
 
 def canonical_precision(precision: PrecisionLike) -> tuple[Precision, Precision] | None:

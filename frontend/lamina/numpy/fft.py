@@ -280,9 +280,9 @@ def _transform(
     check_arraylike(name, a)
     sizes = None if s is None else tuple(operator.index(n) for n in s)
     if sizes is not None and any(n <= 0 for n in sizes):
-        given = "s" if name.endswith(("2", "n")) else "n"
+        given = f"s={s}" if name.endswith(("2", "n")) else f"n={sizes[0]}"
         raise ValueError(
-            f"{library}.numpy.fft.{name}: Shape should be positive, got {given}={s if given == 's' else s[0]}"
+            f"{library}.numpy.fft.{name}: Shape should be positive, got {given}"
         )
     if sizes is not None and axes is not None and len(sizes) != len(axes):
         raise ValueError("Shape and axes have different lengths.")
