@@ -8,6 +8,8 @@ from operator import index
 from typing import Any, Literal, TypeVar, overload
 
 from lamina.core import dtypes, tree
+from lamina.core.array_class import Array
+from lamina.core.array_likes import ArrayLike
 from lamina.core.avals import same_type
 from lamina.core.jaxpr import ClosedJaxpr
 from lamina.core.library import library
@@ -25,6 +27,7 @@ from lamina.tuple_trees import flags_of
 from lamina.vjp_functions import VJP
 
 R = TypeVar("R")
+T = TypeVar("T")
 Aux = TypeVar("Aux")
 
 
@@ -103,7 +106,26 @@ def jvp(
 
 @overload
 def linearize(
-    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False, in_nzs: Any = None
+    fun: Callable[[Array], R],
+    primal: ArrayLike,
+    /,
+    *,
+    has_aux: Literal[False] = False,
+    in_nzs: Any = None,
+) -> tuple[R, Callable[..., R]]: ...
+@overload
+def linearize(
+    fun: Callable[[T], R], primal: T, /, *, has_aux: Literal[False] = False, in_nzs: Any = None
+) -> tuple[R, Callable[..., R]]: ...
+@overload
+def linearize(
+    fun: Callable[..., R],
+    primal: Any,
+    second: Any,
+    /,
+    *primals: Any,
+    has_aux: Literal[False] = False,
+    in_nzs: Any = None,
 ) -> tuple[R, Callable[..., R]]: ...
 @overload
 def linearize(
@@ -142,7 +164,30 @@ def linearize(
 
 @overload
 def vjp(
+    fun: Callable[[Array], R],
+    primal: ArrayLike,
+    /,
+    *,
+    has_aux: Literal[False] = False,
+    saveable_args: Any = True,
+    in_nzs: Any = None,
+) -> tuple[R, VJP]: ...
+@overload
+def vjp(
+    fun: Callable[[T], R],
+    primal: T,
+    /,
+    *,
+    has_aux: Literal[False] = False,
+    saveable_args: Any = True,
+    in_nzs: Any = None,
+) -> tuple[R, VJP]: ...
+@overload
+def vjp(
     fun: Callable[..., R],
+    primal: Any,
+    second: Any,
+    /,
     *primals: Any,
     has_aux: Literal[False] = False,
     saveable_args: Any = True,

@@ -41,3 +41,4 @@ lamina.checkpoint(scaled)(x, 1, 2)  # error: call-arg
 lax.while_loop(lambda s: s[0] < 3, lambda s: s[0], (x, x))  # error: arg-type
 lax.fori_loop(0, 3, lambda i: i, x)  # error: misc
 lamina.devcies()  # error: attr-defined
+lax.cond(True, squared, squared, {"w": x})  # error: arg-type

@@ -214,7 +214,16 @@ def added(i: int, x: Array) -> Array:
 
 
 assert_type(lax.cond(x[0] > 0, jnp.sin, jnp.cos, x), Array)
-lax.cond(x[0] > 0, lambda x: x + 1, lambda x: x * 2, x)
+# Lambdas: what they are given follows from the operands.
+assert_type(lax.cond(x[0] > 0, lambda x: x + 1, lambda x: x * 2, x), Array)
+assert_type(lax.cond(True, lambda x, y: (x, y), lambda x, y: (y, x), x, x), tuple[Array, Array])
+assert_type(lax.cond(True, lambda p: p["w"], lambda p: p["b"], params), Array)
+assert_type(lax.cond(True, lambda p, y: {"w": p["w"] * y}, lambda p, y: p, params, 2.0), Params)
+assert_type(lax.cond(True, lambda a, b, c: a + b * c, lambda a, b, c: a, x, x, 2), Array)
+assert_type(lax.cond(True, lambda: x[0], lambda: 2.0), Array)
+assert_type(lax.cond(True, lambda x: x, lambda x: -x, operand=x), Array)
+assert_type(lamina.vjp(lambda p: p["w"] * 2, params)[0], Array)
+assert_type(lamina.linearize(lambda x: x * 2, x)[0], Array)
 assert_type(lax.cond(True, squared, squared, 2.0), Array)
 assert_type(lax.switch(1, [jnp.sin, jnp.cos], x), Array)
 lax.fori_loop(0, 3, lambda i, x: x + i, x)

@@ -8,6 +8,7 @@ from typing import Any, TypeVar, TypeVarTuple, overload
 import numpy as np
 
 from lamina import config
+from lamina.control_flow.branch_types import as_cond
 from lamina.control_flow.branches import share_consts, with_shared_consts
 from lamina.control_flow.carry import difference_of_types
 from lamina.control_flow.cond_reverse import dce, partial_eval, transpose
@@ -89,22 +90,8 @@ def switch(
     return _bind_branches("switch", index, branches, operands)
 
 
-@overload
-def cond(
-    pred: Any,
-    true_fun: Callable[[*Ts], R],
-    false_fun: Callable[[*Ts], R],
-    *operands: *Ts,
-) -> R: ...
-@overload
-def cond(
-    pred: Any,
-    true_fun: Callable[..., R],
-    false_fun: Callable[..., R],
-    *operands: Any,
-    operand: Any = ...,
-) -> R: ...
-@api_boundary  # type: ignore[misc]
+@as_cond
+@api_boundary
 def cond(
     pred: Any,
     true_fun: Callable[..., Any],
