@@ -15,6 +15,9 @@ import lamina
 import lamina.numpy as jnp
 from lamina.tools.jax_coverage import jax_names
 
+# Those of the interpreters that libraries register primitives by.
+INTERPRETERS = ("ad", "batching_rules", "mlir", "partial_eval")
+
 
 def public_modules() -> list[str]:
     """Modules that users import: those of the top, those that are namespaces of JAX's, and what lies in the
@@ -27,7 +30,7 @@ def public_modules() -> list[str]:
         for child in pkgutil.iter_modules(parent.__path__, f"{parent.__name__}."):
             if child.ispkg or hasattr(importlib.import_module(child.name), "__all__"):
                 found.add(child.name)
-    return sorted(found)
+    return sorted(found | {f"lamina.interpreters.{name}" for name in INTERPRETERS})
 
 
 @functools.cache

@@ -266,12 +266,27 @@ def kept(values: Sequence[Any], keep: Sequence[bool]) -> list[Any]:
 
 
 def convert_constvars(jaxpr: Jaxpr) -> Jaxpr:
-    """The same program with its constants as leading inputs."""
+    """The same program with its constants as leading inputs.
+
+    jaxpr  the program.
+
+    >>> table = jnp.arange(3.0)
+    >>> jaxpr = lamina.make_jaxpr(lambda x: x + table)(1.0).jaxpr
+    >>> len(lamina.interpreters.partial_eval.convert_constvars_jaxpr(jaxpr).invars)
+    2
+    """
     return Jaxpr([], [*jaxpr.constvars, *jaxpr.invars], jaxpr.outvars, jaxpr.eqns, jaxpr.debug_info)
 
 
 def close_jaxpr(jaxpr: Jaxpr) -> ClosedJaxpr:
-    """A jaxpr without constants, closed."""
+    """A jaxpr without constants, closed.
+
+    jaxpr  the program.
+
+    >>> jaxpr = lamina.make_jaxpr(jnp.sin)(0.0).jaxpr
+    >>> lamina.interpreters.partial_eval.close_jaxpr(jaxpr).consts
+    []
+    """
     return ClosedJaxpr(jaxpr, ())
 
 

@@ -18,7 +18,17 @@ from lamina.core.primitive import OWED, Primitive, all_primitives, is_marker
 
 
 def set_rule(primitive: Primitive, field: str, rule: Any) -> None:
-    """Gives a primitive a rule after it was made."""
+    """Gives a primitive a rule after it was made.
+
+    primitive  the primitive.
+    field      which: "jvp", "transpose", "batching", "lowering".
+    rule       a function as Primitive takes it for this field.
+
+    >>> unchanged_p = lamina.extend.core.Primitive("unchanged")
+    >>> lamina.interpreters.batching_rules.set_rule(
+    ...     unchanged_p, "batching", lambda args, dims: (args[0], dims[0])
+    ... )
+    """
     object.__setattr__(primitive, field, rule)
 
 

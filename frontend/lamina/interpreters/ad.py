@@ -59,7 +59,15 @@ primitive_transposes = RuleTable("transpose")
 
 
 def get_primitive_transpose(primitive: Primitive) -> Rule:
-    """The transpose rule; NotImplementedError where there is none."""
+    """The transpose rule of a primitive.
+
+    primitive  the primitive.
+
+    Raises NotImplementedError where it has none.
+
+    >>> callable(lamina.interpreters.ad.get_primitive_transpose(lax.neg_p))
+    True
+    """
     try:
         return primitive_transposes[primitive]
     except KeyError:
@@ -82,22 +90,64 @@ def _sum_of_parts(primitive: Primitive, rules: tuple[Rule | None, ...], with_ans
 
 
 def defjvp(primitive: Primitive, *jvprules: Rule | None) -> None:
-    """One rule per operand: rule(tangent, *primals, **params) -> its part of the out tangent."""
+    """Sets a primitive's derivative as a rule per operand.
+
+    primitive  the primitive.
+    jvprules   for each operand rule(tangent, *primals, **params), which gives its part of the
+               result's tangent, or None where the result does not depend on it. The parts are added.
+
+    >>> doubled_p = lamina.extend.core.Primitive("doubled")
+    >>> _ = doubled_p.def_impl(lambda x: x * 2)
+    >>> lamina.interpreters.ad.defjvp(doubled_p, lambda t, x: t * 2)
+    >>> float(lamina.jvp(doubled_p.bind, (3.0,), (1.0,))[1])
+    2.0
+    """
     primitive_jvps[primitive] = _sum_of_parts(primitive, jvprules, False)
 
 
 def defjvp2(primitive: Primitive, *jvprules: Rule | None) -> None:
-    """One rule per operand: rule(tangent, result, *primals, **params)."""
+    """As defjvp, for rules that also read the result.
+
+    primitive  the primitive.
+    jvprules   for each operand rule(tangent, result, *primals, **params), or None.
+
+    >>> exponential_p = lamina.extend.core.Primitive("exponential")
+    >>> _ = exponential_p.def_impl(jnp.exp)
+    >>> lamina.interpreters.ad.defjvp2(exponential_p, lambda t, result, x: t * result)
+    >>> float(lamina.jvp(exponential_p.bind, (0.0,), (2.0,))[1])
+    2.0
+    """
     primitive_jvps[primitive] = _sum_of_parts(primitive, jvprules, True)
 
 
 def deflinear(primitive: Primitive, transpose_rule: Rule) -> None:
-    """The primitive is linear in all operands: transpose_rule(cotangent, **params) -> cotangents."""
+    """Says that a primitive is linear in all operands together, so that it is its own tangent map.
+
+    primitive       the primitive.
+    transpose_rule  transpose_rule(cotangent, **params) gives a list of a cotangent for each operand.
+
+    >>> tripled_p = lamina.extend.core.Primitive("tripled")
+    >>> _ = tripled_p.def_impl(lambda x: x * 3)
+    >>> lamina.interpreters.ad.deflinear(tripled_p, lambda ct: [ct * 3])
+    >>> float(lamina.jvp(tripled_p.bind, (1.0,), (1.0,))[1])
+    3.0
+    """
     deflinear2(primitive, lambda ct, *_, **params: transpose_rule(ct, **params))
 
 
 def deflinear2(primitive: Primitive, transpose_rule: Rule) -> None:
-    """As deflinear, for transpose_rule(cotangent, *operands, **params)."""
+    """As deflinear, for a rule that reads the operands.
+
+    primitive       the primitive.
+    transpose_rule  transpose_rule(cotangent, *operands, **params) gives a list of a cotangent for each
+                    operand; operands are UndefinedPrimal, which tell their types.
+
+    >>> quadrupled_p = lamina.extend.core.Primitive("quadrupled")
+    >>> _ = quadrupled_p.def_impl(lambda x: x * 4)
+    >>> lamina.interpreters.ad.deflinear2(quadrupled_p, lambda ct, x: [ct * 4])
+    >>> float(lamina.jvp(quadrupled_p.bind, (1.0,), (1.0,))[1])
+    4.0
+    """
 
     def transpose(ct: Any, *operands: Any, **params: Any) -> Any:
         if type(ct) is Zero:
@@ -109,8 +159,18 @@ def deflinear2(primitive: Primitive, transpose_rule: Rule) -> None:
 
 
 def defbilinear(primitive: Primitive, lhs_rule: Rule, rhs_rule: Rule) -> None:
-    """The primitive is linear in each of two operands: lhs_rule(cotangent, x, y, **params) gives the
-    cotangent of x, rhs_rule that of y."""
+    """Says that a primitive is linear in each of two operands.
+
+    primitive  the primitive.
+    lhs_rule   lhs_rule(cotangent, x, y, **params) gives the cotangent of x; x is UndefinedPrimal.
+    rhs_rule   the same of y.
+
+    >>> product_p = lamina.extend.core.Primitive("product")
+    >>> _ = product_p.def_impl(lambda x, y: x * y)
+    >>> lamina.interpreters.ad.defbilinear(product_p, lambda ct, x, y: ct * y, lambda ct, x, y: x * ct)
+    >>> float(lamina.jvp(product_p.bind, (2.0, 3.0), (1.0, 1.0))[1])
+    5.0
+    """
     defjvp(
         primitive,
         lambda g, x, y, **params: primitive.bind(g, y, **params),

@@ -42,29 +42,64 @@ fancy_primitive_batchers = RuleTable(
 
 
 def bdim_at_front(x: Any, bdim: int | None, size: int) -> Any:
-    """The batch with its dimension in front; an unbatched value is repeated."""
+    """The batch with its dimension in front.
+
+    x     a batch, or a value that is the same for all of it.
+    bdim  where its dimension is; None for such a value, which is repeated.
+    size  of the batch.
+
+    >>> lamina.interpreters.batching.bdim_at_front(jnp.ones((3, 4)), 1, 4).shape
+    (4, 3)
+    """
     from lamina.interpreters.batching import move_batch
 
     return move_batch(x, bdim, size)
 
 
 def broadcast(x: Any, size: int, axis: int) -> Any:
-    """x repeated along a new dimension."""
+    """x repeated along a new dimension.
+
+    x     an array.
+    size  of the new dimension.
+    axis  where it is.
+
+    >>> lamina.interpreters.batching.broadcast(jnp.ones(3), 4, 1).shape
+    (3, 4)
+    """
     from lamina.interpreters.batching import move_batch
 
     return move_batch(x, None, size, to=axis)
 
 
 def moveaxis(x: Any, source: int, destination: int) -> Any:
-    """x with one dimension elsewhere."""
+    """x with one dimension elsewhere, the others in their order.
+
+    x            an array.
+    source       which dimension.
+    destination  where it goes.
+
+    >>> lamina.interpreters.batching.moveaxis(jnp.ones((2, 3, 4)), 0, 2).shape
+    (3, 4, 2)
+    """
     from lamina.interpreters.batching import move_batch
 
     return x if source == destination else move_batch(x, source, 0, to=destination)
 
 
 def defvectorized(primitive: Primitive) -> None:
-    """The primitive works element by element: its operands are batched along one dimension, and so
-    is the result."""
+    """Says that a primitive works element by element, so that a batch needs nothing else: its operands are
+    batched along one dimension, and so is the result.
+
+    primitive  the primitive.
+
+    Calls raise ValueError where operands are batched along different dimensions; `defbroadcasting` moves them.
+
+    >>> halved_p = lamina.extend.core.Primitive("halved")
+    >>> _ = halved_p.def_impl(lambda x: x / 2)
+    >>> lamina.interpreters.batching.defvectorized(halved_p)
+    >>> lamina.vmap(halved_p.bind)(jnp.array([2.0, 4.0])).tolist()
+    [1.0, 2.0]
+    """
 
     def rule(args: Any, dims: Any, **params: Any) -> Any:
         if len(set(dims)) != 1:
@@ -76,7 +111,17 @@ def defvectorized(primitive: Primitive) -> None:
 
 
 def defbroadcasting(primitive: Primitive) -> None:
-    """The primitive works element by element on operands of one shape, or scalars."""
+    """Says that a primitive works element by element on operands of one shape, or scalars: those of a batch
+    are brought to the front, those that are the same for all of it repeated.
+
+    primitive  the primitive.
+
+    >>> difference_p = lamina.extend.core.Primitive("difference")
+    >>> _ = difference_p.def_impl(lambda x, y: x - y)
+    >>> lamina.interpreters.batching.defbroadcasting(difference_p)
+    >>> lamina.vmap(difference_p.bind, (0, None))(jnp.array([2.0, 4.0]), jnp.float32(1)).tolist()
+    [1.0, 3.0]
+    """
 
     def rule(args: Any, dims: Any, **params: Any) -> Any:
         from lamina import lax

@@ -120,8 +120,16 @@ def jvp_jaxpr(
 ) -> tuple[ClosedJaxpr, list[bool]]:
     """The jaxpr of the jvp: (primals, nonzero tangents) -> (outs, nonzero out tangents).
 
-    `instantiate` says which out tangents are given even where they are zero. Also gives which out
-    tangents are there.
+    closed       the program.
+    nonzero_in   for each input whether it has a tangent.
+    instantiate  which out tangents are given even where they are zero: all, none, or one by one.
+
+    Also gives which out tangents are there.
+
+    >>> closed = lamina.make_jaxpr(lambda x, y: (x * y, y))(1.0, 2.0)
+    >>> program, there = lamina.interpreters.ad.jvp_jaxpr(closed, [True, False], False)
+    >>> len(program.in_avals), there
+    (3, [True, False])
     """
     nonzero_out: list[bool] = []
     n_out = len(closed.jaxpr.outvars)

@@ -189,7 +189,17 @@ def partial_eval_jaxpr(
 
     known:   known inputs -> known results, then residuals
     unknown: residuals, then unknown inputs -> unknown results
+
+    closed       the program.
+    unknown      for each input whether it is unknown.
+    instantiate  results that are to be unknown in any case: all, none, or one by one.
+
     Gives both, which results are unknown (at least where `instantiate`), and the residuals' types.
+
+    >>> closed = lamina.make_jaxpr(lambda x, y: (jnp.sin(x), jnp.sin(x) * y))(0.0, 0.0)
+    >>> split = lamina.interpreters.partial_eval.partial_eval_jaxpr_nounits(closed, [False, True])
+    >>> split[2], len(split[3])
+    ([False, True], 1)
     """
     n_out = len(closed.jaxpr.outvars)
     force = [instantiate] * n_out if isinstance(instantiate, bool) else list(instantiate)

@@ -229,12 +229,21 @@ def lower_module(
 ) -> ir.Module:
     """`module @<name>` with a public `@main` for a jaxpr.
 
+    closed          the program.
+    name            of the module.
     consts_as_args  which constants become leading arguments of main; the rest are in the program.
     aliases         argument -> result that may take over its buffer (after leading constants).
     donors          arguments whose buffers may be used for anything.
     callbacks       is given the Python functions that the program calls, in the order of their
                     numbers in it: (function, inputs, outputs), with (dtype, shape) of each value.
+    arg_names       what arguments are called, for messages.
+    result_paths    where results are in the function's result, likewise.
     num_partitions  the number of devices that run the program together.
+
+    >>> closed = lamina.make_jaxpr(jnp.sin)(0.0)
+    >>> module = lamina.interpreters.mlir.lower_jaxpr_to_module(closed, "jit_sin")
+    >>> str(module).splitlines()[0]
+    'module @jit_sin {'
     """
     ctx = mlir_context.context()
     hoisted = list(consts_as_args) or [False] * len(closed.consts)

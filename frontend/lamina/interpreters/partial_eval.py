@@ -30,8 +30,17 @@ __all__ = [
 def trace_to_jaxpr_dynamic(
     fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray]
 ) -> tuple[Jaxpr, list[ShapedArray], list[Any]]:
-    """The jaxpr of a function of flat arguments that gives a flat list, or of a WrappedFun; its
-    result types; its constants."""
+    """The jaxpr of a function of flat arguments that gives a flat list; its result types; its constants.
+
+    fun       the function, or a WrappedFun.
+    in_avals  the types of its arguments.
+
+    >>> aval = lamina.extend.core.ShapedArray((2,), np.dtype("float32"))
+    >>> trace = lamina.interpreters.partial_eval.trace_to_jaxpr_dynamic
+    >>> jaxpr, types, consts = trace(lambda x: [x + 1], [aval])
+    >>> print(types[0])
+    float32[2]
+    """
     closed = trace_to_jaxpr(getattr(fun, "call_wrapped", fun), in_avals)
     return closed.jaxpr, closed.out_avals, closed.consts
 
@@ -63,7 +72,18 @@ def trace_to_jaxpr_nounits(
     """Runs a flat function on what is known. Gives the jaxpr of the unknown results, what is known
     of each result, and the values that the jaxpr takes before the unknown arguments.
 
+    fun          the function, or a WrappedFun.
+    pvals        a PartialVal for each argument: known, or unknown of a type.
+    instantiate  must be False.
+
     Raises NotImplementedError for `instantiate`: known results are given as values.
+
+    >>> pe = lamina.interpreters.partial_eval
+    >>> aval = lamina.extend.core.ShapedArray((), np.dtype("float32"))
+    >>> pvals = [pe.PartialVal.known(2.0), pe.PartialVal.unknown(aval)]
+    >>> jaxpr, results, values = pe.trace_to_jaxpr_nounits(lambda x, y: [x + 1, x * y], pvals)
+    >>> [p.is_known() for p in results], len(jaxpr.eqns)
+    ([True, False], 1)
     """
     if instantiate is True or (instantiate and any(instantiate)):
         raise NotImplementedError("[trace_to_jaxpr_nounits] instantiate: known results are values")
@@ -84,7 +104,14 @@ def dce_jaxpr(
 ) -> tuple[Jaxpr, list[bool]]:
     """The jaxpr without unread results, and inputs that it does not read then; which it keeps.
 
-    instantiate  inputs to keep in any case.
+    jaxpr         the program.
+    used_outputs  for each result whether it is read.
+    instantiate   inputs to keep in any case: all, none, or one by one.
+
+    >>> jaxpr = lamina.make_jaxpr(lambda x, y: (jnp.sin(x), jnp.cos(y)))(0.0, 0.0).jaxpr
+    >>> slim, kept = lamina.interpreters.partial_eval.dce_jaxpr(jaxpr, [True, False])
+    >>> len(slim.eqns), kept
+    (1, [True, False])
     """
     slim, used = _dce_jaxpr(jaxpr, used_outputs)
     force = [instantiate] * len(used) if isinstance(instantiate, bool) else list(instantiate)

@@ -13,7 +13,14 @@ from lamina.core.trace import is_evaluating
 
 
 def zeros_like_aval(aval: ShapedArray) -> Any:
-    """An array of zeros of this type; float0 zeros live in NumPy, for they hold nothing."""
+    """An array of zeros of this type; float0 zeros live in NumPy, for they hold nothing.
+
+    aval  a ShapedArray: shape and dtype.
+
+    >>> aval = lamina.extend.core.ShapedArray((2,), np.dtype("float32"))
+    >>> lamina.interpreters.ad.zeros_like_aval(aval).tolist()
+    [0.0, 0.0]
+    """
     if aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
     from lamina import lax
@@ -37,7 +44,14 @@ def instantiate_zero(x: Any) -> Any:
 
 
 def add_tangents(x: Any, y: Any) -> Any:
-    """x + y, where either may be None or Zero."""
+    """x + y, where either may be None or Zero.
+
+    x, y  tangents or cotangents of one type: arrays, Zero for one that vanishes, None for none.
+
+    >>> add = lamina.interpreters.ad.add_tangents
+    >>> add(None, 2.0), float(add(1.0, 2.0))
+    (2.0, 3.0)
+    """
     if x is None or type(x) is Zero:
         return y if y is not None else x
     if y is None or type(y) is Zero:

@@ -21,7 +21,18 @@ def backward_pass(
     """Cotangents of the inputs given as UndefinedPrimal (None for the others; Zero where the
     result does not depend on an input).
 
-    `args` are the inputs: values, or UndefinedPrimal where the program is linear in them.
+    jaxpr       a program that is linear in those inputs.
+    consts      the values of its constants.
+    args        its inputs: values, or UndefinedPrimal where the program is linear in them.
+    cotangents  one for each result, of its type, or Zero.
+
+    Raises NotImplementedError where a primitive that is not linear reads such an input.
+
+    >>> closed = lamina.make_jaxpr(lambda x, y: x * y)(3.0, 2.0)
+    >>> unknown = lamina.interpreters.ad.UndefinedPrimal(closed.in_avals[0])
+    >>> inputs = [unknown, jnp.float32(2)]
+    >>> lamina.interpreters.ad.backward_pass(closed.jaxpr, [], inputs, [jnp.float32(1)])
+    [Array(2., dtype=float32), None]
     """
     if all(type(ct) is Zero for ct in cotangents):
         return [Zero(x.aval) if is_undefined_primal(x) else None for x in args]
