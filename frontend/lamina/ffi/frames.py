@@ -142,16 +142,17 @@ def _attribute(memory: _Memory, name: str, value: Any) -> tuple[int, int]:
         return _STRING, memory.at(_span(value))
     if isinstance(value, Mapping):
         return _DICTIONARY, memory.at(_attributes(memory, value))
-    array = np.asarray(value)
-    if array.dtype.kind not in "biufcV" or array.dtype.name not in _CODES:
+    array = np.ascontiguousarray(value)
+    try:
+        code = code_of(array.dtype)
+    except TypeError as e:
         raise TypeError(
             f"attribute {name!r} of an FFI call is {value!r}: a number, a string, an array or a dict "
-            "of such is needed"
-        )
-    array = np.ascontiguousarray(array)
+            f"of such is needed ({e})"
+        ) from None
     if np.ndim(value) == 0:
-        return _SCALAR, memory.at(_Scalar(code_of(array.dtype), memory.of(array)))
-    return _ARRAY, memory.at(_Array(code_of(array.dtype), array.size, memory.of(array)))
+        return _SCALAR, memory.at(_Scalar(code, memory.of(array)))
+    return _ARRAY, memory.at(_Array(code, array.size, memory.of(array)))
 
 
 def _span(text: str) -> _Span:

@@ -12,6 +12,16 @@ from lamina.errors import JaxRuntimeError
 
 _targets: dict[str, int] = {}  # the addresses of handlers, by name
 
+# Python's functions on capsules: what they give, what they take.
+_OBJECT, _ADDRESS, _TEXT = ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p
+_new_capsule = ctypes.PYFUNCTYPE(_OBJECT, _ADDRESS, _TEXT, _ADDRESS)(
+    ("PyCapsule_New", ctypes.pythonapi)
+)
+_capsule_name = ctypes.PYFUNCTYPE(_TEXT, _OBJECT)(("PyCapsule_GetName", ctypes.pythonapi))
+_capsule_address = ctypes.PYFUNCTYPE(_ADDRESS, _OBJECT, _TEXT)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+
 
 def register_ffi_target(
     name: str, fn: Any, platform: str = "cpu", api_version: int = 1, **kwargs: Any
@@ -75,9 +85,7 @@ def pycapsule(funcptr: Any) -> Any:
         address = ctypes.cast(funcptr, ctypes.c_void_p).value
     except ctypes.ArgumentError as e:
         raise TypeError(f"pycapsule takes a ctypes function pointer, got {funcptr!r}") from e
-    make = ctypes.pythonapi.PyCapsule_New
-    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-    return make(address, None, None)
+    return _new_capsule(address, None, None)
 
 
 def _address(name: str, capsule: Any) -> int:
@@ -86,10 +94,7 @@ def _address(name: str, capsule: Any) -> int:
             f"register_ffi_target({name!r}) takes a PyCapsule, as {library}.ffi.pycapsule makes it, got "
             f"{capsule!r}"
         )
-    named, read = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
-    named.restype, named.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    read.restype, read.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    return int(read(capsule, named(capsule)))
+    return int(_capsule_address(capsule, _capsule_name(capsule)))
 
 
 def include_dir() -> str:

@@ -30,7 +30,8 @@ from lamina.numpy.promotion import (
     convert,
     literal,
 )  # fmt: skip
-from lamina.random.distributions import _draw, _rademacher, _Sampler, random_exponential
+from lamina.random.distributions import random_exponential, random_rademacher
+from lamina.random.drawing import Sampler, draw
 from lamina.random.keys import Key, single_key
 from lamina.random.rbg import RbgWords
 from lamina.random.sampling import (
@@ -63,8 +64,8 @@ def gamma(key: Key, a: ArrayLike, shape: Any = None, dtype: DTypeLike | None = N
     if is_approximate("gamma", method):
         from lamina.random import approximate
 
-        return _draw("gamma", approximate.random_gamma, key, shape, dtype, (a,), wide=True)
-    return _draw("gamma", random_gamma, key, shape, dtype, (a,))
+        return draw("gamma", approximate.random_gamma, key, shape, dtype, (a,), wide=True)
+    return draw("gamma", random_gamma, key, shape, dtype, (a,))
 
 
 def loggamma(key: Key, a: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None, *,
@@ -83,8 +84,8 @@ def loggamma(key: Key, a: ArrayLike, shape: Any = None, dtype: DTypeLike | None 
     True
     """
     if is_approximate("loggamma", method):
-        return _draw("loggamma", _approximate_loggamma, key, shape, dtype, (a,), wide=True)
-    return _draw("loggamma", random_loggamma, key, shape, dtype, (a,))
+        return draw("loggamma", _approximate_loggamma, key, shape, dtype, (a,), wide=True)
+    return draw("loggamma", random_loggamma, key, shape, dtype, (a,))
 
 
 def _approximate_loggamma(words: Any, shape: tuple[int, ...], dtype: np.dtype, a: Any) -> Array:
@@ -207,11 +208,11 @@ def beta(key: Key, a: ArrayLike, b: ArrayLike, shape: Any = None, dtype: DTypeLi
     """
     approximate = is_approximate("beta", method)
     sampler = _approximate_beta if approximate else _random_beta
-    return _draw("beta", sampler, key, shape, dtype, (a, b))
+    return draw("beta", sampler, key, shape, dtype, (a, b))
 
 
 def _random_beta(words: Any, shape: tuple[int, ...], dtype: np.dtype, a: Any, b: Any,
-                 loggamma: _Sampler = random_loggamma) -> Array:  # fmt: skip
+                 loggamma: Sampler = random_loggamma) -> Array:  # fmt: skip
     halves = zip(split_words(words, 2), (a, b), strict=True)
     logs = [loggamma(w, shape, dtype, x) for w, x in halves]
     largest = lax.max(*logs)
@@ -240,11 +241,11 @@ def chisquare(key: Key, df: ArrayLike, shape: Any = None, dtype: DTypeLike | Non
     """
     approximate = is_approximate("chisquare", method)
     sampler = _approximate_chisquare if approximate else _random_chisquare
-    return _draw("chisquare", sampler, key, shape, dtype, (df,))
+    return draw("chisquare", sampler, key, shape, dtype, (df,))
 
 
 def _random_chisquare(words: Any, shape: tuple[int, ...], dtype: np.dtype, df: Any,
-                      loggamma: _Sampler = random_loggamma) -> Array:  # fmt: skip
+                      loggamma: Sampler = random_loggamma) -> Array:  # fmt: skip
     two = literal(df, 2)
     return lax.mul(lax.exp(loggamma(words, shape, dtype, lax.div(df, two))), two)
 
@@ -268,7 +269,7 @@ def f(key: Key, dfnum: ArrayLike, dfden: ArrayLike, shape: Any = None,
     >>> lamina.random.f(lamina.random.key(0), 3.0, 5.0, (3,)).shape
     (3,)
     """
-    return _draw("f", _random_f, key, shape, dtype, (dfnum, dfden))
+    return draw("f", _random_f, key, shape, dtype, (dfnum, dfden))
 
 
 def _random_f(words: Any, shape: tuple[int, ...], dtype: np.dtype, dfnum: Any, dfden: Any) -> Array:
@@ -290,7 +291,7 @@ def t(key: Key, df: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None
     >>> lamina.random.t(lamina.random.key(0), 5.0, (3,)).shape
     (3,)
     """
-    return _draw("t", _random_t, key, shape, dtype, (df,))
+    return draw("t", _random_t, key, shape, dtype, (df,))
 
 
 def _random_t(words: Any, shape: tuple[int, ...], dtype: np.dtype, df: Any) -> Array:
@@ -354,7 +355,7 @@ def _generalized_normal(words: Any, p: Any, *, shape: tuple[int, ...], dtype: np
     for_size, for_sign = split_words(words, 2)
     inverse = jnp.asarray(1 / p, dtype)
     size = _gamma(for_size, jnp.broadcast_to(inverse, shape))
-    return lax.mul(_rademacher(for_sign, shape=shape, dtype=dtype), size ** (1 / p))
+    return lax.mul(random_rademacher(for_sign, shape=shape, dtype=dtype), size ** (1 / p))
 
 
 def ball(key: Key, d: int, p: float = 2, shape: Any = (), dtype: DTypeLike | None = None) -> Array:
