@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from lamina import lax
-from lamina.core import NOT_LINEAR, Primitive, ShapedArray, Zero, get_aval, is_undefined_primal
+from lamina.core import NOT_LINEAR, Primitive, ShapedArray, get_aval
 from lamina.core.array_class import Array
-from lamina.lax import hlo
+from lamina.lax import hlo, scatter_rules
 from lamina.lax.batching_rules import at_front, batch_size
 from lamina.lax.checks import (
     ANY,
@@ -20,11 +20,9 @@ from lamina.lax.checks import (
     canonical_shape,
     check_accepted,
     check_same_dtypes,
-    scalar_like,
 )
 from lamina.lax.convert import convert
 from lamina.lax.indexing import (
-    GatherDimensionNumbers,
     GatherScatterMode,
     ScatterDimensionNumbers,
     batch_both,
@@ -254,14 +252,6 @@ def _bind(primitive: Primitive, operand: Any, indices: Any, updates: Any,
 
 
 # ---- types and lowering ------------------------------------------------------------------------
-def window_sizes(operand: Sequence[int], updates: Sequence[int],
-                 numbers: ScatterDimensionNumbers) -> tuple[int, ...]:  # fmt: skip
-    """The size of a window along each axis of the operand."""
-    absent = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
-    sizes = iter([updates[d] for d in numbers.update_window_dims])
-    return tuple(1 if d in absent else next(sizes) for d in range(len(operand)))
-
-
 def _abstract_eval(name: str, accept: Accepted) -> Callable[..., ShapedArray]:
     def rule(x: ShapedArray, indices: ShapedArray, updates: ShapedArray, *,
              dimension_numbers: ScatterDimensionNumbers, **_: Any) -> ShapedArray:  # fmt: skip
@@ -288,7 +278,7 @@ def _abstract_eval(name: str, accept: Accepted) -> Callable[..., ShapedArray]:
                 f"[{name}] updates {updates.str_short()} must have, beside update_window_dims="
                 f"{windows}, the axes of the indices {indices.str_short()} but its last"
             )
-        sizes = window_sizes(x.shape, updates.shape, numbers)
+        sizes = scatter_rules.window_sizes(x.shape, updates.shape, numbers)
         if any(n > m for n, m in zip(sizes, x.shape) if m):
             raise TypeError(
                 f"[{name}] windows of {sizes} do not fit into the operand {x.str_short()}"
@@ -307,7 +297,7 @@ def _lowering(combine: Callable[[], Primitive] | None) -> Callable[..., Any]:
         numbers = dimension_numbers
         aval, index_aval, update_aval = ctx.avals_in
         if mode is GatherScatterMode.CLIP and numbers.scatter_dims_to_operand_dims:
-            sizes = window_sizes(aval.shape, update_aval.shape, numbers)
+            sizes = scatter_rules.window_sizes(aval.shape, update_aval.shape, numbers)
             limits = index_limits(aval.shape, sizes, numbers.scatter_dims_to_operand_dims,
                                   index_aval.dtype)  # fmt: skip
             zero = hlo.full(0, index_aval.shape, index_aval.dtype)
@@ -327,121 +317,6 @@ def _lowering(combine: Callable[[], Primitive] | None) -> Callable[..., Any]:
             index_vector_dim=len(index_aval.shape) - 1,
             indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, body=body,
         )[0]  # fmt: skip
-
-    return rule
-
-
-# ---- derivatives -------------------------------------------------------------------------------
-def _gather_windows(x: Any, indices: Any, updates: Any, fill_value: Any,
-                    params: dict[str, Any]) -> Any:  # fmt: skip
-    """The elements of x that a scatter of `updates` with these parameters would meet."""
-    numbers = params["dimension_numbers"]
-    shape = updates.aval.shape if is_undefined_primal(updates) else np.shape(updates)
-    return lax.gather(
-        x, indices, GatherDimensionNumbers(*numbers), window_sizes(x.shape, shape, numbers),
-        indices_are_sorted=params["indices_are_sorted"], unique_indices=params["unique_indices"],
-        mode=params["mode"], fill_value=fill_value,
-    )  # fmt: skip
-
-
-def _zeros(t: Any) -> Any:
-    return lax.full(t.aval.shape, 0, t.aval.dtype) if type(t) is Zero else t
-
-
-def _add_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
-    x, indices, updates = primals
-    g, _, g_updates = tangents
-    out = scatter_add_p.bind(x, indices, updates, **params)
-    if type(g) is Zero and type(g_updates) is Zero:
-        return out, Zero(get_aval(out).to_tangent_aval())
-    if type(g_updates) is Zero:
-        return out, g
-    return out, scatter_add_p.bind(_zeros(g), indices, g_updates, **params)
-
-
-def _add_transpose(ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> list[Any]:
-    return [
-        ct if is_undefined_primal(x) else None,
-        None,
-        _gather_windows(ct, indices, updates, 0, params) if is_undefined_primal(updates) else None,
-    ]
-
-
-def _set_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
-    x, indices, updates = primals
-    g, _, g_updates = tangents
-    if type(g) is Zero and type(g_updates) is Zero:
-        out = scatter_p.bind(x, indices, updates, **params)
-        return out, Zero(get_aval(out).to_tangent_aval())
-    g, g_updates = _zeros(g), _zeros(g_updates)
-    if params["unique_indices"]:
-        return tuple(  # type: ignore[return-value]
-            scatter_p.bind(a, indices, b, **params) for a, b in ((x, updates), (g, g_updates))
-        )
-    # Which of several equal indices wins is not said: number the updates, scatter the numbers, and
-    # let only the winners' tangents pass.
-    windows = params["dimension_numbers"].update_window_dims
-    shape = tuple(1 if d in windows else n for d, n in enumerate(updates.shape))
-    numbers = lax.reshape(lax.iota(np.uint32, int(np.prod(shape, dtype=np.int64))), shape)
-    numbers = lax.add(numbers, np.uint32(1))
-    numbers = lax.broadcast_in_dim(numbers, updates.shape, range(len(shape)))
-    winners = scatter_p.bind(lax.full_like(x, 0, np.uint32), indices, numbers, **params)
-    mine = lax.eq(_gather_windows(winners, indices, updates, 0, params), numbers)
-    x_mask = lax.convert_element_type(lax.eq(winners, np.uint32(0)), g.dtype)
-    out = scatter_p.bind(x, indices, updates, **params)
-    g_updates = lax.select(mine, g_updates, lax.full_like(g_updates, 0))
-    return out, scatter_add_p.bind(lax.mul(g, x_mask), indices, g_updates, **params)
-
-
-def _set_transpose(ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> list[Any]:
-    assert params["unique_indices"], "differentiation binds scatter for unique indices only"
-    ct_x = ct_updates = None
-    if is_undefined_primal(x):
-        shape = updates.aval.shape if is_undefined_primal(updates) else np.shape(updates)
-        ct_x = scatter_p.bind(ct, indices, lax.full(shape, 0, ct.dtype), **params)
-    if is_undefined_primal(updates):
-        ct_updates = _gather_windows(ct, indices, updates, 0, params)
-    return [ct_x, None, ct_updates]
-
-
-def _mul_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
-    x, indices, updates = primals
-    g, _, g_updates = tangents
-    out = scatter_mul_p.bind(x, indices, updates, **params)
-    total: Any = Zero(get_aval(out).to_tangent_aval())
-    if type(g) is not Zero:
-        total = scatter_mul_p.bind(g, indices, updates, **params)
-    if type(g_updates) is not Zero:
-        if not params["unique_indices"]:
-            raise NotImplementedError(
-                "scatter_mul is differentiable with respect to its updates only if "
-                "unique_indices=True is promised"
-            )
-        factor = lax.mul(g_updates, _gather_windows(x, indices, updates, 0, params))
-        term = scatter_add_p.bind(lax.full_like(out, 0), indices, factor, **params)
-        total = term if type(total) is Zero else lax.add_any(total, term)
-    return out, total
-
-
-def _mul_transpose(ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> list[Any]:
-    return [scatter_mul_p.bind(ct, indices, updates, **params), None, None]
-
-
-def _extremum_jvp(primitive: Callable[[], Primitive]) -> Callable[..., Any]:
-    """Operand and updates that attain the result share the tangent."""
-
-    def rule(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
-        x, indices, updates = primals
-        out = primitive().bind(x, indices, updates, **params)
-        g, g_updates = _zeros(tangents[0]), _zeros(tangents[2])
-        reached = _gather_windows(out, indices, updates, 0, params)
-        x_mask = lax.convert_element_type(lax.eq(x, out), g.dtype)
-        mask = lax.convert_element_type(lax.eq(updates, reached), g.dtype)
-        count = scatter_add_p.bind(x_mask, indices, mask, **params)
-        # A NaN is attained by nobody.
-        count = lax.max(count, scalar_like(count, 1))
-        total = scatter_add_p.bind(lax.mul(g, x_mask), indices, lax.mul(g_updates, mask), **params)
-        return out, lax.div(total, count)
 
     return rule
 
@@ -475,16 +350,18 @@ def _scatter(name: str, combine: Callable[[], Primitive] | None, accept: Accepte
     return primitive
 
 
-scatter_p: Primitive = _scatter("scatter", None, ANY_OR_KEY, _set_jvp, _set_transpose)
+scatter_p: Primitive = _scatter(
+    "scatter", None, ANY_OR_KEY, scatter_rules.set_jvp, scatter_rules.set_transpose
+)
 scatter_add_p: Primitive = _scatter(
-    "scatter-add", lambda: lax.add_p, NUMBER, _add_jvp, _add_transpose
+    "scatter-add", lambda: lax.add_p, NUMBER, scatter_rules.add_jvp, scatter_rules.add_transpose
 )
 scatter_mul_p: Primitive = _scatter(
-    "scatter-mul", lambda: lax.mul_p, NUMBER, _mul_jvp, _mul_transpose
+    "scatter-mul", lambda: lax.mul_p, NUMBER, scatter_rules.mul_jvp, scatter_rules.mul_transpose
 )
 scatter_min_p: Primitive = _scatter(
-    "scatter-min", lambda: lax.min_p, ANY, _extremum_jvp(lambda: scatter_min_p), NOT_LINEAR,
+    "scatter-min", lambda: lax.min_p, ANY, scatter_rules.extremum_jvp(lambda: scatter_min_p), NOT_LINEAR,
 )  # fmt: skip
 scatter_max_p: Primitive = _scatter(
-    "scatter-max", lambda: lax.max_p, ANY, _extremum_jvp(lambda: scatter_max_p), NOT_LINEAR,
+    "scatter-max", lambda: lax.max_p, ANY, scatter_rules.extremum_jvp(lambda: scatter_max_p), NOT_LINEAR,
 )  # fmt: skip
