@@ -55,48 +55,6 @@ def add_any(x, y):
     return lax.add_any(x, y)
 
 
-# CHECK-LABEL: TEST: signs
-# CHECK: stablehlo.negate
-# CHECK: stablehlo.abs
-# CHECK: stablehlo.sign
-@print_ir("f32[5]")
-def signs(x):
-    return lax.sign(lax.abs(lax.neg(x)))
-
-
-# StableHLO's sign takes no unsigned integers.
-# CHECK-LABEL: TEST: sign_unsigned
-# CHECK: stablehlo.compare NE
-# CHECK: stablehlo.convert
-@print_ir("u8[5]")
-def sign_unsigned(x):
-    return lax.sign(x)
-
-
-# CHECK-LABEL: TEST: integer_pow
-# CHECK: %[[SQUARE:.+]] = stablehlo.multiply %arg0, %arg0
-# CHECK: %[[FOURTH:.+]] = stablehlo.multiply %[[SQUARE]], %[[SQUARE]]
-# CHECK: stablehlo.multiply %arg0, %[[FOURTH]]
-@print_ir("f32[5]")
-def integer_pow(x):
-    return lax.integer_pow(x, 5)
-
-
-# CHECK-LABEL: TEST: reciprocal
-# CHECK: stablehlo.divide %{{.+}}, %arg0
-@print_ir("f32[5]")
-def reciprocal(x):
-    return lax.reciprocal(x)
-
-
-# CHECK-LABEL: TEST: pow_integer_exponent
-# CHECK: %[[Y:.+]] = stablehlo.convert %arg1
-# CHECK: stablehlo.power %arg0, %[[Y]]
-@print_ir("f32[5]", "i32[5]")
-def pow_integer_exponent(x, y):
-    return lax.pow(x, y)
-
-
 # CHECK-LABEL: TEST: max_min
 # CHECK: stablehlo.maximum
 # CHECK: stablehlo.minimum
@@ -115,29 +73,3 @@ def max_min(x, y):
 @print_ir("c64[5]", "c64[5]")
 def max_complex(x, y):
     return lax.max(x, y)
-
-
-# CHECK-LABEL: TEST: rounding
-# CHECK: stablehlo.floor
-# CHECK: stablehlo.ceil
-# CHECK: stablehlo.round_nearest_afz
-# CHECK: stablehlo.round_nearest_even
-# CHECK: stablehlo.is_finite
-@print_ir("f32[5]")
-def rounding(x):
-    even = lax.RoundingMethod.TO_NEAREST_EVEN
-    return lax.is_finite(lax.round(lax.round(lax.ceil(lax.floor(x))), even))
-
-
-# CHECK-LABEL: TEST: square
-# CHECK: stablehlo.multiply %arg0, %arg0
-@print_ir("f32[5]")
-def square(x):
-    return lax.square(x)
-
-
-# CHECK-LABEL: TEST: nextafter
-# CHECK: chlo.next_after
-@print_ir("f32[5]", "f32[5]")
-def nextafter(x, y):
-    return lax.nextafter(x, y)

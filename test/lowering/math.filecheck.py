@@ -53,18 +53,3 @@ def inverse_functions(x):
 @print_ir("f32[5]", "c64[5]")
 def hyperbolic_functions(x, z):
     return lax.sinh(x), lax.cosh(z)
-
-
-# CHECK-LABEL: TEST: special_functions
-# CHECK: chlo.erf
-# CHECK: chlo.erfc
-# CHECK: stablehlo.reduce_precision
-# CHECK: chlo.erf_inv
-# CHECK: chlo.lgamma
-# CHECK: call @digamma
-# CHECK: chlo.polygamma
-# CHECK: chlo.zeta
-@print_ir("f32[5]")
-def special_functions(x):
-    x = lax.digamma(lax.lgamma(lax.erf_inv(lax.erfc(lax.erf(x)))))
-    return lax.zeta(lax.polygamma(1.0, x), x)
