@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lamina.passes.records import Record
+from lamina.records import Record
 
 
 class BuiltProgram(Record):

@@ -40,7 +40,7 @@ from lamina.passes import instrumentation
 from lamina.passes.base import CompileError
 from lamina.passes.instrumentation import Instrumentation
 from lamina.passes.pipeline import checked_if_it_fails
-from lamina.passes.records import Record
+from lamina.records import Record
 from lamina.runtime.artifact import ABI_VERSION, Artifact, ArtifactError
 from lamina.runtime.store import Store, default_store
 

@@ -18,9 +18,9 @@ from lamina.dialects.constants import array_of
 from lamina.dialects.types import DYNAMIC, dtype_of
 from lamina.dialects.vendors import ir, stablehlo_ext
 from lamina.passes.loops import find_ops
-from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import DotNumbers
 from lamina.passes.stablehlo.scan_order import Scan
+from lamina.records import Record
 
 
 def _names(text: str) -> frozenset[str]:

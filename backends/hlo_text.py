@@ -30,7 +30,7 @@ from lamina.dialects.attributes import KIND, LIBRARY, string_of
 from lamina.dialects.constants import array_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import source_frames
-from lamina.passes.records import Record
+from lamina.records import Record
 
 _KINDS = {
     "loop": "kLoop",

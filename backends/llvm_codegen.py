@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lamina.backends.prefetch import with_prefetches
-from lamina.passes.records import Record
+from lamina.records import Record
 
 if TYPE_CHECKING:
     import llvmlite.binding as llvm

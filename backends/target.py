@@ -6,7 +6,7 @@ import functools
 from dataclasses import asdict
 from typing import Any
 
-from lamina.passes.records import Record
+from lamina.records import Record
 from lamina.runtime.processor import (
     LEVELS,
     Processor,

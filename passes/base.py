@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self, dataclass_transform
 
 from lamina.dialects.vendors import ir
-from lamina.passes.records import Record
+from lamina.records import Record
 
 _counts: ContextVar[Counter[str] | None] = ContextVar("lamina_pass_counts", default=None)
 

@@ -28,7 +28,7 @@ from typing import Literal, TextIO
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import _counts
-from lamina.passes.records import Record
+from lamina.records import Record
 
 Which = Literal["changed", "all"]
 

@@ -20,8 +20,8 @@ from lamina.dialects.vendors import PassManager, ir
 from lamina.passes import instrumentation, options, registry
 from lamina.passes.base import CompileError, Pass, PassError, from_diagnostics
 from lamina.passes.find import find_ops
-from lamina.passes.records import Record
 from lamina.passes.upstream import run_upstream
+from lamina.records import Record
 
 Verify = Literal["each", "end", "never"]
 T = TypeVar("T")

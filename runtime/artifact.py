@@ -7,9 +7,10 @@ program as MLIR bytecode and the object files. Nothing in it is executed by read
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from lamina.records import Record
 from lamina.runtime.manifest import problem_of
 
 ABI_VERSION = 2
@@ -23,8 +24,7 @@ class ArtifactError(ValueError):
     """Bytes that are not an artifact, not a whole one, or one for another ABI."""
 
 
-@dataclass(frozen=True)
-class Artifact:
+class Artifact(Record):
     """A manifest (JSON values only), the object files it talks about, by name, and the StableHLO that
     was compiled, as MLIR bytecode, from which its forms are shown.
 

@@ -25,6 +25,8 @@ PACKAGES = {
     "tools": "lamina.tools",
 }
 
+FOUNDATION = ("lamina.records",)
+"""What stands on nothing of lamina's: every layer may import it."""
 MLIR, LLVM = "torch_mlir", "llvmlite"
 NATIVE = "lamina.runtime._runtime"
 
@@ -170,6 +172,8 @@ def allowed(layer: Layer, imported: str) -> bool:
     if _within(imported, (MLIR, LLVM)):
         return _within(imported, layer.foreign)
     if not _within(imported, ("lamina",)):
+        return True
+    if _within(imported, FOUNDATION):
         return True
     return _within(imported, layer.may) and not _within(imported, layer.but_not)
 

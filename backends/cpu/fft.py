@@ -40,7 +40,6 @@ from lamina.backends.cpu.llvm_text import Integer, Text
 from lamina.backends.cpu.tasks_text import DECLARATION, pack, run, unpack
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
-from lamina.passes.records import Record
 from lamina.passes.stablehlo.fourier import (
     LARGEST_PRIME,
     LONGEST_LANE,
@@ -48,6 +47,7 @@ from lamina.passes.stablehlo.fourier import (
     is_short,
     two_factors,
 )
+from lamina.records import Record
 
 _TASK_POINTS = 8192  # the least work worth a task of its own
 _CACHED_LANE = 2048  # longer transforms in lanes leave the first caches

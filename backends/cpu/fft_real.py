@@ -33,7 +33,7 @@ from lamina.backends.cpu.fft_rows import (
 )
 from lamina.backends.cpu.llvm_text import Text
 from lamina.backends.cpu.tasks_text import unpack
-from lamina.passes.records import Record
+from lamina.records import Record
 
 _ZERO = "zeroinitializer"
 

@@ -20,7 +20,7 @@ from lamina.passes.find import find_ops
 from lamina.passes.llvm.finish_kernel import FinishKernel
 from lamina.passes.llvm.limit_inlining import LimitInlining
 from lamina.passes.memref.vectorize_loops import IN_ORDER, OF_VECTORS
-from lamina.passes.records import Record
+from lamina.records import Record
 
 _FEW_PLACES = LimitInlining()
 

@@ -38,7 +38,7 @@ from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
 from lamina.passes.llvm.limit_inlining import LimitInlining
 from lamina.passes.pipeline import checked_if_it_fails
-from lamina.passes.records import Record
+from lamina.records import Record
 
 _CONVOLUTION = "stablehlo.convolution"
 _CONTRACTIONS = ("stablehlo.dot_general", _CONVOLUTION)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from lamina.backends.cpu.llvm_text import Integer, Text
-from lamina.passes.records import Record
+from lamina.records import Record
 
 Number = tuple[str, ...]
 """A vector for each part: one of real numbers, two of complex ones."""

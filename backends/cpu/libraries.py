@@ -23,13 +23,13 @@ from lamina.backends.target import Target
 from lamina.dialects.attributes import LIBRARY, string_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
-from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import PYTHON_CALLBACK
 from lamina.passes.stablehlo.gemm import Gemm
 from lamina.passes.stablehlo.lapack import Lapack
 from lamina.passes.stablehlo.scan_order import Scan
 from lamina.passes.stablehlo.small_matrices import SMALL_MATRICES
 from lamina.passes.stablehlo.sort_order import SortOrder, TopK
+from lamina.records import Record
 
 _ROW_MAJOR, _AS_IS, _TRANSPOSED = 101, 111, 112
 _TASK_FLOPS = 200_000  # the least work worth a task of its own

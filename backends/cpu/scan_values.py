@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from lamina.backends.cpu.llvm_text import Text
-from lamina.passes.records import Record
 from lamina.passes.stablehlo.scan_order import Scan, identity
+from lamina.records import Record
 
 FLOATS = {"f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double"}
 _LLVM = {**FLOATS, "i1": "i8"}

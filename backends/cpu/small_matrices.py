@@ -16,10 +16,10 @@ from lamina.dialects.attributes import flag
 from lamina.dialects.constants import splat_element
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
-from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import CONSTANT
 from lamina.passes.stablehlo.lapack import Lapack
 from lamina.passes.stablehlo.small_matrices import SmallMatrices
+from lamina.records import Record
 
 _UNROLLED = 16  # elements of the largest matrix whose code is unrolled
 _TASK_WORK = 20_000  # vector operations worth a task of its own

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lamina.backends.target import CUDA_ARCHITECTURES, TargetError
-from lamina.passes.records import Record
+from lamina.records import Record
 from lamina.runtime.gpus import INSTALL, CudaUnavailable
 
 

@@ -45,7 +45,7 @@ from lamina.passes.find import find_ops
 from lamina.passes.gpu.product_library import plain
 from lamina.passes.gpu.product_tiling import generation
 from lamina.passes.gpu.write_kernels import is_attention, is_exact, written_op
-from lamina.passes.records import Record
+from lamina.records import Record
 
 _CODEGEN = CodegenOptions(level=3, passes=3, vectorise=False, in_order=True)  # ptxas orders anew
 _HINT = "compile this function for 'cpu'"

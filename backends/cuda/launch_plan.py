@@ -34,8 +34,8 @@ from lamina.dialects.attributes import ARGUMENTS, LIBRARY, string_of
 from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
 from lamina.passes.base import source_frames
-from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import PYTHON_CALLBACK
+from lamina.records import Record
 
 _ALIGNMENT = 256
 _WIDEST_FILL = 4  # bytes of an element that the driver fills with

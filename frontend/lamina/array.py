@@ -7,7 +7,6 @@ from `ArrayBase` in C++. Operators, indexing and methods that compute are those 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -16,12 +15,12 @@ from lamina import runtime
 from lamina.core import dtypes
 from lamina.core.array_class import Array
 from lamina.core.library import library
+from lamina.records import Record
 
 _DLPACK_CPU, _DLPACK_CUDA, _DLPACK_CUDA_MANAGED = 1, 2, 13
 
 
-@dataclass(frozen=True)
-class Device:
+class Device(Record):
     """Where arrays live and compiled code runs: part of the CPU, or a GPU ("cuda")."""
 
     platform: str
@@ -80,8 +79,7 @@ class Device:
 CPU = Device("cpu", 0)
 
 
-@dataclass(frozen=True)
-class Shard:
+class Shard(Record):
     """A device's part of an array."""
 
     device: Device

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -11,10 +10,10 @@ from lamina.compiler_levels import Inline
 from lamina.compiler_options import settings_of
 from lamina.control_flow.tracing import check_callable
 from lamina.core.wrapping import function_name
+from lamina.records import Record
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class JitOptions:
+class JitOptions(Record, eq=False):
     """What the user told jit."""
 
     fun: Callable[..., Any]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import field
 from time import perf_counter as clock
 from typing import Any
 
@@ -18,10 +19,10 @@ from lamina.core.trace import Tracer, get_aval
 from lamina.core.wrapping import function_name, named_place
 from lamina.interpreters.staging import trace_to_jaxpr
 from lamina.jit_options import JitOptions
+from lamina.records import Record
 
 
-@dataclasses.dataclass
-class TracedCall:
+class TracedCall(Record, frozen=False):
     """A function traced for one kind of arguments. Does not hold the function, which is the weak
     key under which this is remembered."""
 
@@ -33,7 +34,7 @@ class TracedCall:
     result_paths: tuple[str, ...]
     name: str
     keep_unused: bool
-    programs: dict[Any, Any] = dataclasses.field(default_factory=dict)
+    programs: dict[Any, Any] = field(default_factory=dict)
     """The programs.Program for each device, target and settings of a jit's own, once compiled."""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import warnings
 from collections.abc import Sequence
@@ -13,14 +12,14 @@ import numpy as np
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal, all_equations, dce_jaxpr
 from lamina.core.trace import Tracer, get_aval, has_no_value, physical
+from lamina.records import Record
 
 # Constants above this many bytes are passed to the program instead of being written into it.
 HOIST_BYTES = 16 * 1024
 _MOST_ELEMENTS = 1 << 56
 
 
-@dataclasses.dataclass
-class Plan:
+class Plan(Record, frozen=False):
     """A jaxpr made ready for the compiler: what it reads, what it passes through, what it donates."""
 
     closed: ClosedJaxpr  # only the inputs in `kept`, only the results that are computed

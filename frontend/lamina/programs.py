@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import os
 from collections.abc import Callable, Sequence
@@ -21,6 +20,7 @@ from lamina.core.weak_cache import cache_on_jaxpr
 from lamina.key_array import PhysicalEntry, as_logical
 from lamina.program_key import program_key
 from lamina.program_plan import Plan, beyond_memory, plan_program
+from lamina.records import Record
 from lamina.runtime import CompiledFunction, FastPathEntry
 from lamina.runtime.deferred import DeferredProgram
 
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from lamina.backends.compile import Compilation
 
 
-@dataclasses.dataclass
-class Program:
+class Program(Record, frozen=False):
     """A compiled program with what is needed to call it on the leaves of a call."""
 
     plan: Plan

@@ -7,7 +7,6 @@ jit(f).trace(*args) -> Traced      .jaxpr
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any, ParamSpec, Protocol, Self, TypeVar, overload, runtime_checkable
 
@@ -24,6 +23,7 @@ from lamina.core.trace import Tracer, get_aval
 from lamina.core.tracebacks import api_boundary
 from lamina.program_plan import Plan, plan_program
 from lamina.programs import Program, build
+from lamina.records import Record
 from lamina.shape_dtype import out_info
 
 __all__ = [
@@ -40,8 +40,7 @@ P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
 
 
-@dataclasses.dataclass(frozen=True)
-class ArgInfo:
+class ArgInfo(Record):
     """An argument of a program: its type, and whether results may take its buffer over."""
 
     _aval: ShapedArray
@@ -317,8 +316,7 @@ class Compiled:
         return self._entry(leaves)
 
 
-@dataclasses.dataclass(frozen=True)
-class MemoryAnalysis:
+class MemoryAnalysis(Record):
     """Bytes that one call of a compiled program needs."""
 
     argument_size_in_bytes: int

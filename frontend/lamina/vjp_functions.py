@@ -15,37 +15,32 @@ from lamina.core.tracebacks import api_boundary
 from lamina.core.tree_differences import tree_differences
 from lamina.interpreters.backward_logs import collected
 from lamina.linear_maps import LinearMap
+from lamina.records import Record
 from lamina.tree_util import register_pytree_node
 from lamina.tuple_trees import mirrored
 
 
-@dataclasses.dataclass(frozen=True)
-class GradValue:
+class GradValue(Record):
     """Among the arguments of `with_refs`: the gradient by this argument is given as a value."""
 
 
-@dataclasses.dataclass(frozen=True)
-class DontWant:
+class DontWant(Record):
     """Among the arguments of `with_refs`: nobody asks for the gradient by this argument."""
 
 
-@dataclasses.dataclass(frozen=True)
-class GradRef:
+class GradRef(Record):
     """Among gradients: this one was added to a ref."""
 
 
-@dataclasses.dataclass(frozen=True)
-class DidntWant:
+class DidntWant(Record):
     """Among gradients: nobody asked for this one."""
 
 
-@dataclasses.dataclass(frozen=True)
-class NotNeeded:
+class NotNeeded(Record):
     """In the place of an argument that the backward pass does not read."""
 
 
-@dataclasses.dataclass(frozen=True)
-class NotSaveable:
+class NotSaveable(Record):
     """In the place of an argument that was not to be kept: the caller puts it back."""
 
 
@@ -57,8 +52,7 @@ for _kind in (GradRef, DidntWant, NotNeeded, NotSaveable):
     _register_empty(_kind)
 
 
-@dataclasses.dataclass
-class VJP:
+class VJP(Record, frozen=False):
     """A function from the cotangents of a function's results to those of its arguments.
 
     linear            the linear map, without values.

@@ -18,7 +18,6 @@ from lamina.passes.gpu.kernels import Kernel
 from lamina.passes.gpu.scalar_ops import element_at
 from lamina.passes.gpu.thread_numbers import block, of_lane, synchronize, thread
 from lamina.passes.linalg.attention_mask import Mask, blocks_in_sight, tile_bounds
-from lamina.passes.records import Record
 from lamina.passes.scalars import (
     Array,
     Scalar,
@@ -34,6 +33,7 @@ from lamina.passes.scalars import (
 )
 from lamina.passes.stablehlo.attention import Attention
 from lamina.passes.stablehlo.attention_shape import AttentionShape
+from lamina.records import Record
 
 _LANES, _ROWS = 16, 4  # threads that share queries, and how many of those
 _PADDING = 4  # elements between rows, so that those of 16 keys lie in different banks

@@ -15,8 +15,8 @@ from lamina.passes.gpu.product_operand import Bounds, Operand
 from lamina.passes.linalg.structure import Generic
 from lamina.passes.loops import index
 from lamina.passes.memref.place_temporaries import element_bytes
-from lamina.passes.records import Record
 from lamina.passes.stablehlo.attention_shape import AttentionShape
+from lamina.records import Record
 
 _STATIC = 48 << 10  # bytes that every GPU grants without being asked
 _MOST_COLUMNS = 128

@@ -52,9 +52,9 @@ from lamina.passes.gpu.wgmma import (
     wait_for_products,
 )
 from lamina.passes.loops import index
-from lamina.passes.records import Record
 from lamina.passes.stablehlo.attention import Attention
 from lamina.passes.stablehlo.attention_shape import AttentionShape
+from lamina.records import Record
 
 _BYTES = 2  # of an element
 _BOX = ROW_BYTES // _BYTES  # columns

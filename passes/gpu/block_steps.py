@@ -21,7 +21,7 @@ from lamina.passes.gpu.threads import (
 from lamina.passes.linalg.structure import root_buffer
 from lamina.passes.loops import for_range, index, store
 from lamina.passes.memref.place_temporaries import element_bytes
-from lamina.passes.records import Record
+from lamina.records import Record
 
 BLOCK_THREADS = 256
 _SHARED_BYTES = 46 << 10

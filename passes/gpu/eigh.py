@@ -29,8 +29,8 @@ from lamina.passes.gpu.matrices import (
     threads_for,
 )
 from lamina.passes.gpu.thread_numbers import block, synchronize
-from lamina.passes.records import Record
 from lamina.passes.scalars import Array, Scalar, choose, constant, loop, select, split, when
+from lamina.records import Record
 
 
 def write_eigh(job: Job) -> None:

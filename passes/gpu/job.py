@@ -16,8 +16,8 @@ from lamina.passes.copies import copied
 from lamina.passes.gpu.kernels import Kernel, Kernels, Scratch, TensorMap
 from lamina.passes.gpu.thread_numbers import block, thread
 from lamina.passes.loops import cast, extract, scalar_tensor
-from lamina.passes.records import Record
 from lamina.passes.scalars import Array, Scalar, constant, loop
+from lamina.records import Record
 
 _THREADS = 256
 _MOST_BLOCKS = 2048  # of a grid-stride loop

@@ -12,7 +12,7 @@ from lamina.passes.copies import copied
 from lamina.passes.gpu.threads import SHARED_SPACE
 from lamina.passes.loops import index
 from lamina.passes.memref.place_temporaries import element_bytes
-from lamina.passes.records import Record
+from lamina.records import Record
 
 SHARED_BYTES = 40 << 10
 """Of the 48 KiB that every GPU grants without being asked, what temporaries may take."""

@@ -22,7 +22,7 @@ from lamina.passes.linalg.structure import (
     sole_fill,
     stride_along,
 )
-from lamina.passes.records import Record
+from lamina.records import Record
 
 LEAST_EXTENT = 8
 """Of m and n: smaller products are reductions like others."""

@@ -15,7 +15,7 @@ from lamina.passes.gpu.product_tiling import Tiling
 from lamina.passes.gpu.threads import SHARED_SPACE, below, gpu_id, positions, strided, when, zero_of
 from lamina.passes.loops import index, load, store
 from lamina.passes.memref.place_temporaries import element_bytes
-from lamina.passes.records import Record
+from lamina.records import Record
 
 TILING = "lamina.tiling"
 _ADDING_THREADS = 256

@@ -17,7 +17,7 @@ from lamina.passes.gpu.product_operand import padded_source, plus
 from lamina.passes.gpu.wgmma import MOST_DIMENSIONS, ROW_BYTES, copy_box, further
 from lamina.passes.linalg.structure import has_constant, root_buffer
 from lamina.passes.memref.place_temporaries import element_bytes
-from lamina.passes.records import Record
+from lamina.records import Record
 
 BLOCK_ROWS = 64
 """Of a box of elements that are contiguous along the factor's rows."""

@@ -20,7 +20,7 @@ from lamina.passes.gpu.threads import gpu_id, strided, when, zero_of
 from lamina.passes.linalg.padding import Padding
 from lamina.passes.loops import if_else, index, store
 from lamina.passes.memref.place_temporaries import element_bytes
-from lamina.passes.records import Record
+from lamina.records import Record
 
 _AT_ONCE = 32  # copies, or elements in registers, of a thread
 _TOGETHER = 8  # elements in registers where there are many others

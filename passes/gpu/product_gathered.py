@@ -19,7 +19,7 @@ from lamina.passes.gpu.product_operand import Operand, modulo, over, padded_sour
 from lamina.passes.gpu.threads import WARP, zero_of
 from lamina.passes.gpu.wgmma import ROW_BYTES, WARPGROUP
 from lamina.passes.memref.place_temporaries import element_bytes
-from lamina.passes.records import Record
+from lamina.records import Record
 
 _CHUNK = 16  # bytes that are copied at once
 _CHUNKS = ROW_BYTES // _CHUNK

@@ -21,7 +21,7 @@ from lamina.passes.gpu.product_tiling import Tiling, Unit, generation
 from lamina.passes.gpu.threads import WARP, barrier, below, gpu_id, strided, zero_of
 from lamina.passes.loops import index
 from lamina.passes.memref.place_temporaries import element_bytes
-from lamina.passes.records import Record
+from lamina.records import Record
 
 _THREADS = 128
 _RATES = {80: 1024, 86: 512, 90: 1280}

@@ -12,7 +12,7 @@ from lamina.passes.gpu.threads import below, positions, zero_of
 from lamina.passes.linalg.affine_indices import indices
 from lamina.passes.linalg.padding import Padding, find_padding
 from lamina.passes.loops import index, load
-from lamina.passes.records import Record
+from lamina.records import Record
 
 
 def plus(a: ir.Value, b: ir.Value | int) -> ir.Value:

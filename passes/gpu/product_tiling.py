@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from lamina.passes.records import Record
+from lamina.records import Record
 
 _MULTIPROCESSORS = {75: 40, 80: 108, 86: 84, 87: 16, 89: 128, 90: 132, 100: 148, 103: 148,
                     120: 170, 121: 48}  # fmt: skip

@@ -20,7 +20,6 @@ from lamina.passes.gpu.kernels import Kernel, Scratch
 from lamina.passes.gpu.thread_numbers import block, synchronize, thread
 from lamina.passes.gpu.threads import WARP
 from lamina.passes.memref.place_temporaries import element_bytes
-from lamina.passes.records import Record
 from lamina.passes.scalars import (
     Array,
     Scalar,
@@ -34,6 +33,7 @@ from lamina.passes.scalars import (
     when,
 )
 from lamina.passes.stablehlo.sort_order import BRAIN_FLOAT, FLOAT, UNSIGNED, Key
+from lamina.records import Record
 
 _THREADS, _EACH = 256, 16
 _TILE = _THREADS * _EACH

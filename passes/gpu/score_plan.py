@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from lamina.passes.gpu.attention_tiles import MOST_SHARED, padded, whole
 from lamina.passes.memref.place_temporaries import element_bytes
-from lamina.passes.records import Record
 from lamina.passes.stablehlo.score_region import Operand, Product, ScoreRegion, Sink
+from lamina.records import Record
 
 _SIZES = ((64, 64, 2), (64, 32, 2), (64, 32, 1), (64, 16, 2), (64, 16, 1), (32, 16, 1))
 _MOST_BYTES = {64: 128, 32: 256, 16: 1024}

@@ -13,7 +13,7 @@ from lamina.passes.linalg.structure import (
     root_buffer,
     stride_along,
 )
-from lamina.passes.records import Record
+from lamina.records import Record
 
 VECTOR_BYTES = 16
 

@@ -35,8 +35,8 @@ from lamina.passes.gpu.matrices import (
     threads_for,
 )
 from lamina.passes.gpu.thread_numbers import block, synchronize, thread
-from lamina.passes.records import Record
 from lamina.passes.scalars import Array, Scalar, choose, constant, fold, index, loop, split, when
+from lamina.records import Record
 
 
 def write_svd(job: Job) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from lamina.dialects.vendors import arith, ir, memref
 from lamina.passes.gpu.product_block import Arena
 from lamina.passes.gpu.product_operand import modulo, over, plus, times
-from lamina.passes.records import Record
+from lamina.records import Record
 
 ROW_BYTES = 128
 ATOM = 8 * ROW_BYTES  # eight rows, after which the swizzle repeats

@@ -24,7 +24,7 @@ from lamina.passes.linalg.register_blocks import (
     store_vector,
 )
 from lamina.passes.loops import for_steps, if_else, index, load, store
-from lamina.passes.records import Record
+from lamina.records import Record
 
 Position = dict[int, ir.Value]
 Range = tuple[int, int]

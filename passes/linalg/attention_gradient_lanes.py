@@ -24,9 +24,9 @@ from lamina.passes.linalg.attention_blocks import (
 from lamina.passes.linalg.attention_mask import Mask
 from lamina.passes.linalg.register_blocks import Factor, load_vector
 from lamina.passes.loops import index, store
-from lamina.passes.records import Record
 from lamina.passes.stablehlo.score_region import Operand, Product, ScoreRegion, Sink
 from lamina.passes.stablehlo.score_sweeps import Sweeps
+from lamina.records import Record
 
 
 class Layout(Record):

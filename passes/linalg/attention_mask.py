@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 
 from lamina.dialects.constants import array_of
 from lamina.dialects.vendors import ir
-from lamina.passes.records import Record
 from lamina.passes.scalars import Scalar, choose, constant, index, repeat_while, smaller, true
 from lamina.passes.stablehlo.attention import Attention
 from lamina.passes.stablehlo.facts import CONSTANT, defining, ints, made_by, splat_of
+from lamina.records import Record
 
 _LOWEST = -1e30
 _LARGEST = 1 << 30  # of a constant that is added: sums of those and of positions don't wrap

@@ -21,8 +21,8 @@ from lamina.passes.linalg.attention_blocks import (
 )
 from lamina.passes.linalg.register_blocks import Factor, load_vector, repeat, store_vector
 from lamina.passes.loops import index, load, store
-from lamina.passes.records import Record
 from lamina.passes.stablehlo.attention_shape import AttentionShape
+from lamina.records import Record
 
 
 class Work(Record):

@@ -51,7 +51,7 @@ from lamina.passes.linalg.structure import (
 )
 from lamina.passes.loops import for_tasks
 from lamina.passes.memref.place_temporaries import element_bytes
-from lamina.passes.records import Record
+from lamina.records import Record
 
 _BLOCKS = (256, 128)  # bytes of a row: lines that processors fetch ahead
 _LEAST_BLOCKS = 8

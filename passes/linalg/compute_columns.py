@@ -38,7 +38,7 @@ from lamina.passes.linalg.structure import (
 )
 from lamina.passes.linalg.vector_body import can_be_on_vectors, on_vectors
 from lamina.passes.loops import for_tasks, index
-from lamina.passes.records import Record
+from lamina.records import Record
 
 _MOST_COLUMNS = 8
 _LEAST_LANES = 4

@@ -12,7 +12,7 @@ import math
 from lamina.dialects.vendors import ir
 from lamina.passes.linalg.register_blocks import Factor
 from lamina.passes.linalg.structure import Generic, stride_along
-from lamina.passes.records import Record
+from lamina.records import Record
 
 _BITS_OF = {"f32": 32, "f64": 64}
 _BODIES = (("arith.mulf", "arith.addf"), ("arith.muli", "arith.addi"))

@@ -19,7 +19,7 @@ from lamina.passes.linalg.register_blocks import (
 )
 from lamina.passes.linalg.structure import stride_along
 from lamina.passes.loops import for_steps, index
-from lamina.passes.records import Record
+from lamina.records import Record
 
 NANOSECONDS = 0.012  # of a multiplication and addition
 DEPTH = 288  # terms of the sums at a time, where those are too many

@@ -10,7 +10,7 @@ from lamina.dialects.builders.buffers import reshaped
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.linalg.structure import has_constant, is_buffer, is_linear, root_buffer
 from lamina.passes.loops import add, index
-from lamina.passes.records import Record
+from lamina.records import Record
 
 
 class DenseAccess(Record):

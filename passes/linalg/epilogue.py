@@ -18,7 +18,7 @@ from lamina.passes.linalg.structure import (
     read_generic,
     root_buffer,
 )
-from lamina.passes.records import Record
+from lamina.records import Record
 
 
 class Epilogue(Record):

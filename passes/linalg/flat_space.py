@@ -23,7 +23,7 @@ from lamina.passes.linalg.structure import (
     strides_of,
 )
 from lamina.passes.linalg.vector_body import can_be_on_vectors
-from lamina.passes.records import Record
+from lamina.records import Record
 
 _FAR = 32  # elements of an operand for each of the result that shuffles may reach over
 _LONG_ROWS = 64  # elements, which loops over rows do as well

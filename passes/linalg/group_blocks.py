@@ -23,7 +23,7 @@ from lamina.passes.linalg.group_units import (
     store_some,
 )
 from lamina.passes.loops import for_range, for_steps, index
-from lamina.passes.records import Record
+from lamina.records import Record
 
 _State = TypeVar("_State")
 Place = tuple[Position, int, int]

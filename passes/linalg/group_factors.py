@@ -15,7 +15,7 @@ from lamina.passes.linalg.narrow_products import NarrowFactor, NarrowProduct
 from lamina.passes.linalg.register_blocks import Factor
 from lamina.passes.linalg.structure import has_constant, make_generic, stride_along, subview
 from lamina.passes.loops import index
-from lamina.passes.records import Record
+from lamina.records import Record
 
 Position = Mapping[int, ir.Value]
 _SIGN = 128

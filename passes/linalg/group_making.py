@@ -10,7 +10,7 @@ from lamina.passes.linalg.narrow_products import NarrowProduct
 from lamina.passes.linalg.prologue import Prologue, find_prologue
 from lamina.passes.linalg.structure import places_of, stride_along
 from lamina.passes.loops import index
-from lamina.passes.records import Record
+from lamina.records import Record
 
 _MADE_BYTES = 1 << 16  # of rows that a task makes
 

@@ -25,7 +25,7 @@ from lamina.passes.linalg.group_units import (
 )
 from lamina.passes.linalg.interleaving import turned
 from lamina.passes.loops import for_range, for_steps, index
-from lamina.passes.records import Record
+from lamina.records import Record
 
 _PANELS = 8  # written at a time
 _LINE_BYTES = 64

@@ -13,7 +13,7 @@ import math
 from lamina.passes.linalg.group_factors import Rows
 from lamina.passes.linalg.group_units import TILE_BYTES
 from lamina.passes.linalg.narrow_products import NarrowProduct
-from lamina.passes.records import Record
+from lamina.records import Record
 
 _OWN_TASKS = 8
 _CACHED_BYTES = 1 << 19  # of the first factor's rows, walked again for each block of columns

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.linalg.register_blocks import repeat
 from lamina.passes.loops import index
-from lamina.passes.records import Record
+from lamina.records import Record
 
 TILE_ROWS = 16
 TILE_BYTES = 64  # of a row

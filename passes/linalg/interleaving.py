@@ -14,7 +14,7 @@ from lamina.dialects.vendors import arith, ir, vector
 from lamina.passes.linalg.structure import Generic, stride_along
 from lamina.passes.loops import add, for_steps, index
 from lamina.passes.memref.place_temporaries import element_bytes
-from lamina.passes.records import Record
+from lamina.records import Record
 
 _REGISTER_BYTES = 64
 _LEAST_LANES = 4

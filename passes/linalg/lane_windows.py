@@ -8,7 +8,7 @@ from dataclasses import field
 
 from lamina.dialects.vendors import arith, ir, vector
 from lamina.passes.loops import add, index, load
-from lamina.passes.records import Record
+from lamina.records import Record
 
 
 class Window(Record):

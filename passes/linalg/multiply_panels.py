@@ -50,7 +50,7 @@ from lamina.passes.linalg.reducing import reducing_on_buffers
 from lamina.passes.linalg.register_blocks import Block, Factor
 from lamina.passes.linalg.structure import part_of, places_of, read_generic, sole_fill, subview
 from lamina.passes.loops import add, for_each, for_steps, for_tasks, index
-from lamina.passes.records import Record
+from lamina.records import Record
 
 _COPIED_BYTES, _COPIED_ROWS = 5 << 19, (32, 192)
 _TURNED_BYTES, _TURNED_ROWS = 1 << 17, (16, 192)

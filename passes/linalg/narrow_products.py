@@ -23,7 +23,7 @@ from lamina.passes.linalg.structure import (
     read_generic,
     root_buffer,
 )
-from lamina.passes.records import Record
+from lamina.records import Record
 
 _LEAST_PRODUCTS = 32_768
 _LEAST_COLUMNS, _LEAST_DEPTH = 8, 16

@@ -51,7 +51,7 @@ from lamina.passes.linalg.structure import (
     sole_fill,
 )
 from lamina.passes.loops import for_tasks, index
-from lamina.passes.records import Record
+from lamina.records import Record
 
 _LEAST_PARTS = 8
 _BLOCK_ROWS = 14  # of the blocks that a contraction is done in

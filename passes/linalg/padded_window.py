@@ -11,7 +11,7 @@ from lamina.passes.linalg.prologue import Prologue, find_prologue
 from lamina.passes.linalg.register_blocks import Factor
 from lamina.passes.linalg.structure import clone_on, subview
 from lamina.passes.loops import for_steps, index
-from lamina.passes.records import Record
+from lamina.records import Record
 
 
 class PaddedWindow(Record):

@@ -17,7 +17,7 @@ from lamina.passes.linalg.structure import (
     root_buffer,
 )
 from lamina.passes.memref.place_temporaries import element_bytes
-from lamina.passes.records import Record
+from lamina.records import Record
 
 
 class Padding(Record):

@@ -10,7 +10,7 @@ from lamina.passes.linalg.contraction_blocks import DEPTH
 from lamina.passes.linalg.prologue import Copied, Prologue
 from lamina.passes.linalg.register_blocks import Factor
 from lamina.passes.linalg.structure import coefficient
-from lamina.passes.records import Record
+from lamina.records import Record
 
 _PANEL_BYTES = 1 << 16  # of what a task makes at a time
 _TILE_BYTES = 1 << 17  # of sums that it keeps beside

@@ -20,7 +20,7 @@ from lamina.passes.linalg.structure import (
     places_of,
     read_generic,
 )
-from lamina.passes.records import Record
+from lamina.records import Record
 
 _COPIED_NANOSECONDS = 0.1
 

@@ -17,7 +17,7 @@ from lamina.passes.linalg.structure import (
     stride_along,
 )
 from lamina.passes.linalg.vector_body import can_be_on_vectors
-from lamina.passes.records import Record
+from lamina.records import Record
 
 
 class Member(Record):

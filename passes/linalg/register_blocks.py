@@ -18,7 +18,7 @@ from lamina.passes.linalg.affine_indices import indices
 from lamina.passes.linalg.dense_access import flat, place_in
 from lamina.passes.linalg.structure import is_dense, is_linear, strides_of
 from lamina.passes.loops import add, for_range, index, load
-from lamina.passes.records import Record
+from lamina.records import Record
 
 
 class Factor(Record):

@@ -40,7 +40,7 @@ from lamina.passes.linalg.structure import (
     root_buffer,
     sole_fill,
 )
-from lamina.passes.records import Record
+from lamina.records import Record
 
 _LEAST_ITERATIONS = 4  # of the shared loops, where there is work for tasks
 

@@ -48,7 +48,7 @@ from lamina.passes.linalg.structure import (
 )
 from lamina.passes.loops import for_tasks, index
 from lamina.passes.memref.place_temporaries import element_bytes
-from lamina.passes.records import Record
+from lamina.records import Record
 
 _MOST_COLUMNS = 96  # where functions of sums are all there is to gain
 _MOST_TURNED_BACK = 48

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from lamina.dialects.vendors import ir, vector
 from lamina.passes.math.terms import Lane, Term
 from lamina.passes.math.variants import define, variants_of
-from lamina.passes.records import Record
+from lamina.records import Record
 
 Formula = Callable[[Term], Term]
 

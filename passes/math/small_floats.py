@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 
 from lamina.passes.math.terms import Term
-from lamina.passes.records import Record
+from lamina.records import Record
 
 _NAN = float("nan")
 

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from lamina.dialects.vendors import ir
-from lamina.passes.records import Record
+from lamina.records import Record
 
 Kind = Literal["float", "int", "bool"]
 Operand: TypeAlias = "Term | float | int"

@@ -22,7 +22,7 @@ from lamina.dialects.vendors import ir, scf
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
 from lamina.passes.linalg.structure import root_buffer
-from lamina.passes.records import Record
+from lamina.records import Record
 
 _MOST_OPS = 48
 _MATH = ("math.absf", "math.copysign", "math.fma", "math.rsqrt", "math.sqrt")

@@ -12,7 +12,7 @@ from lamina.passes.find import is_inside
 from lamina.passes.linalg.structure import is_buffer
 from lamina.passes.loops import constant_of
 from lamina.passes.memref.bounds import is_in_bounds
-from lamina.passes.records import Record
+from lamina.records import Record
 
 Kind = Literal["linear", "vector", "carried"]
 """What a value of a loop's body is: the loop's variable plus what stays the same, one of the elements

@@ -17,7 +17,7 @@ from typing import Literal
 
 from lamina.passes.planning.liveness import Handover, Interval, Liveness, intersection, merge
 from lamina.passes.planning.program import Call, Program
-from lamina.passes.records import Record
+from lamina.records import Record
 
 # Overwriting an operand means one more variant of a kernel that is called elsewhere, too: below this
 # many bytes the memory it saves is not worth it.

@@ -29,7 +29,7 @@ from lamina.passes.planning.program import (
     While,
     teams_of,
 )
-from lamina.passes.records import Record
+from lamina.records import Record
 
 Interval = tuple[int, int]
 

@@ -25,7 +25,7 @@ from lamina.passes.planning.program import (
 )
 from lamina.passes.planning.rotate import Move, Rotation, Rotator
 from lamina.passes.planning.together import form_teams
-from lamina.passes.records import Record
+from lamina.records import Record
 
 
 class Slot(NamedTuple):

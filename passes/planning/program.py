@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field
 from typing import Any
 
-from lamina.passes.records import Record
+from lamina.records import Record
 
 
 class Call(Record, frozen=False, eq=False):

@@ -19,7 +19,7 @@ from __future__ import annotations
 from lamina.passes.planning.coalesce import Sharing
 from lamina.passes.planning.liveness import Interval, Liveness, merge
 from lamina.passes.planning.program import While
-from lamina.passes.records import Record
+from lamina.records import Record
 
 
 class Move(Record):

@@ -24,7 +24,7 @@ from lamina.passes.planning.program import (
     While,
     values_read,
 )
-from lamina.passes.records import Record
+from lamina.records import Record
 
 LEAST_NS = 20_000
 """Of a kernel that is worth another thread."""

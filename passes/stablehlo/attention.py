@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from lamina.dialects.vendors import ir
-from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import (
     CONSTANT,
     DotNumbers,
@@ -15,6 +14,7 @@ from lamina.passes.stablehlo.facts import (
     reducer_of,
     splat_of,
 )
+from lamina.records import Record
 
 _BROADCAST, _IOTA = "stablehlo.broadcast_in_dim", "stablehlo.iota"
 

@@ -12,8 +12,8 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir
 from lamina.passes.copies import remade
-from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import CHEAP, computes_elements, defining, splat_of
+from lamina.records import Record
 
 _LENGTHS = range(8192, 511, -16)  # of a chunk: whole vectors, read again from the first cache or the second
 _LEAST_CHUNKS = 8

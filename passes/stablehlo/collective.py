@@ -10,8 +10,8 @@ from lamina.dialects.constants import array_in
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
-from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import reducer_of
+from lamina.records import Record
 
 # In the order of the runtime's CollectiveKind.
 KINDS = (

@@ -23,7 +23,6 @@ from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.copies import remade
 from lamina.passes.find import find_ops
-from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import (
     CONSTANT,
     COSTLY,
@@ -35,6 +34,7 @@ from lamina.passes.stablehlo.facts import (
 )
 from lamina.passes.stablehlo.loop_slices import CountedLoop
 from lamina.passes.stablehlo.ranges import growth
+from lamina.records import Record
 
 _WORTH = COSTLY - {"stablehlo.divide", "stablehlo.sqrt", "stablehlo.remainder"}
 _LEAST_STEPS = 16

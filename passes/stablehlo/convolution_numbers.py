@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from lamina.dialects.vendors import ir, stablehlo_ext
-from lamina.passes.records import Record
+from lamina.records import Record
 
 
 class Window(Record):

@@ -14,7 +14,7 @@ import numpy as np
 
 from lamina.dialects.constants import splat_element
 from lamina.dialects.vendors import ir, stablehlo_ext
-from lamina.passes.records import Record
+from lamina.records import Record
 
 _Block = ir.Block
 

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from dataclasses import field
 from typing import Literal, NamedTuple
 
-from lamina.passes.records import Record
 from lamina.passes.stablehlo.fuse_ops import Seen
 from lamina.passes.stablehlo.seams import Cuts, joined
+from lamina.records import Record
 
 Kind = Literal["loop", "input", "rows", "output", "library", "update", "main"]
 """The kinds of kernel of the fused form; "main" is what stays in @main."""

@@ -28,7 +28,6 @@ from lamina.dialects.types import byte_size, dtype_of, tensor_type
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
-from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import (
     DotNumbers,
     defining,
@@ -38,6 +37,7 @@ from lamina.passes.stablehlo.facts import (
     splat_of,
 )
 from lamina.passes.stablehlo.loop_slices import CountedLoop, Slice
+from lamina.records import Record
 
 _LEAST_STEPS = 8
 _ELEMENTS = ("f32", "f64")

@@ -11,8 +11,8 @@ from lamina.dialects.attributes import MATRIX_PRODUCTS, string_of
 from lamina.dialects.types import element_name
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
-from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import DotNumbers, computes_elements, defining, has_one_use
+from lamina.records import Record
 
 ELEMENT_TYPES = frozenset(("f32", "f64", "complex<f32>", "complex<f64>"))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lamina.dialects.vendors import ir, stablehlo_ext
-from lamina.passes.records import Record
+from lamina.records import Record
 
 GATHER, SCATTER = "stablehlo.gather", "stablehlo.scatter"
 _NUMBERS = {GATHER: "dimension_numbers", SCATTER: "scatter_dimension_numbers"}

@@ -25,9 +25,9 @@ from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
-from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import ints, is_unused, made_by
 from lamina.passes.stablehlo.indexed_dims import GATHER, SCATTER, IndexedDims
+from lamina.records import Record
 
 _MOST = 1 << 31  # elements that an i32 tells apart
 

@@ -11,7 +11,7 @@ from math import prod
 
 from lamina.dialects.attributes import flag
 from lamina.dialects.vendors import ir
-from lamina.passes.records import Record
+from lamina.records import Record
 
 LETTERS = {"f32": "s", "f64": "d", "complex<f32>": "c", "complex<f64>": "z", "i32": "i"}
 """How LAPACK's names tell element types."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from lamina.dialects.attributes import TRIP_COUNT
 from lamina.dialects.vendors import ir
-from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import defining, has_one_use, ints, made_by, splat_of
 from lamina.passes.stablehlo.ranges import growth
+from lamina.records import Record
 
 
 class Slice(Record):

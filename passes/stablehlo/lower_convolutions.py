@@ -30,9 +30,9 @@ from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
 from lamina.passes.linalg.contract import contract
 from lamina.passes.linalg.structure import make_copy, make_generic
-from lamina.passes.records import Record
 from lamina.passes.stablehlo.convolution_numbers import ConvolutionNumbers, Window, is_product
 from lamina.passes.stablehlo.facts import makes_a_factor
+from lamina.records import Record
 
 # What dimensions hold, besides the numbers of those of space.
 _BATCH, _INPUT, _OUTPUT, _GROUP = "batch", "input", "output", "group"

@@ -33,8 +33,8 @@ from lamina.passes.loops import (
     replace_each,
 )
 from lamina.passes.memref.place_temporaries import element_bytes
-from lamina.passes.records import Record
 from lamina.passes.stablehlo.scatter_copies import ScatterCopies, combined, with_signed_elements
+from lamina.records import Record
 
 _LEAST_UPDATES = 1 << 15  # elements of updates that are worth tasks
 _CACHE_BYTES = 1 << 20  # of an operand whose elements single updates find without waiting

@@ -26,11 +26,11 @@ from lamina.dialects.attributes import KIND, LIBRARY, REASON
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.copies import copied
-from lamina.passes.records import Record
 from lamina.passes.stablehlo import fuse_ops
 from lamina.passes.stablehlo.facts import is_pure, is_unused
 from lamina.passes.stablehlo.kernel_functions import Kernels
 from lamina.passes.stablehlo.small_matrices import SMALL_MATRICES, SmallMatrices, numbers_of
+from lamina.records import Record
 
 _NAMES = ("stablehlo.custom_call", "stablehlo.triangular_solve", "stablehlo.cholesky")
 _MOST_NUMBERS = 6144  # for each matrix of the batch: what fits the second cache, lane by lane

@@ -22,7 +22,6 @@ from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.copies import remade
 from lamina.passes.find import find_ops
-from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import (
     computes_elements,
     defining,
@@ -32,6 +31,7 @@ from lamina.passes.stablehlo.facts import (
     splat_of,
 )
 from lamina.passes.stablehlo.indexed_dims import GATHER, SCATTER, IndexedDims
+from lamina.records import Record
 
 _LEAST_RATIO = 8  # elements of the rows to one that is picked
 

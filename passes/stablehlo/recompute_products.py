@@ -29,7 +29,6 @@ from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.copies import copied, remade
 from lamina.passes.find import find_ops
-from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import (
     CONSTANT,
     COSTLY,
@@ -42,6 +41,7 @@ from lamina.passes.stablehlo.facts import (
     size_of,
     splat_of,
 )
+from lamina.records import Record
 
 _REDUCE = "stablehlo.reduce"
 _BROADCAST, _IOTA = "stablehlo.broadcast_in_dim", "stablehlo.iota"

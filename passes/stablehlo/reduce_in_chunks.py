@@ -28,10 +28,10 @@ from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
-from lamina.passes.records import Record
 from lamina.passes.stablehlo.chunks import Chunks, whole
 from lamina.passes.stablehlo.facts import defining, made_by, reducer_of, splat_of
 from lamina.passes.stablehlo.rewriting import erase
+from lamina.records import Record
 
 _MOST_SCALARS = 16  # ops between the first reduction and the shift
 _ADD, _MAX = "stablehlo.add", "stablehlo.maximum"

@@ -25,7 +25,6 @@ from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
-from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import ints, made_by, reducer_of, splat_of
 from lamina.passes.stablehlo.fuse_ops import REARRANGEMENTS, is_elementwise
 from lamina.passes.stablehlo.parts_of_values import Box, Parts
@@ -35,6 +34,7 @@ from lamina.passes.stablehlo.rewriting import replace
 from lamina.passes.stablehlo.scan_order import identity
 from lamina.passes.stablehlo.seams import Cuts, Seams, cuts_of
 from lamina.passes.stablehlo.simplify_reshaped import reduced
+from lamina.records import Record
 
 _MOST_PARTS = 8
 _MOST_SINGLE = 25  # parts that need no reduction of their own

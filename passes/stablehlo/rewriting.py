@@ -9,8 +9,8 @@ from dataclasses import field
 from itertools import islice
 
 from lamina.dialects.vendors import ir
-from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import CONSTANT, defining, is_droppable, is_unused
+from lamina.records import Record
 
 Rule = Callable[[ir.Operation], "ir.Value | Sequence[ir.Value] | None"]
 """Gives the values that replace an op's results, or None. It builds new ops at the ambient

@@ -18,8 +18,8 @@ import numpy as np
 
 from lamina.dialects.constants import array_of
 from lamina.dialects.vendors import ir
-from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import CONSTANT, made_by
+from lamina.records import Record
 
 _COMBINERS = ("add", "multiply", "maximum", "minimum")
 _RECURRENT = frozenset("f16 bf16 f32 f64 complex<f32> complex<f64>".split())

@@ -28,9 +28,9 @@ from lamina.passes.loops import (
     parallel_loop,
 )
 from lamina.passes.memref.place_temporaries import element_bytes
-from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import reducer_of, splat_of
 from lamina.passes.stablehlo.scan_order import identity
+from lamina.records import Record
 
 _COMBINERS = {
     "stablehlo.add": hlo.add,

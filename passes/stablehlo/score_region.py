@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field
 
 from lamina.dialects.vendors import ir
-from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import (
     CONSTANT,
     COSTLY,
@@ -23,6 +22,7 @@ from lamina.passes.stablehlo.facts import (
     reducer_of,
     splat_of,
 )
+from lamina.records import Record
 
 _BROADCAST, _DOT = "stablehlo.broadcast_in_dim", "stablehlo.dot_general"
 _TRANSPOSE, _REDUCE = "stablehlo.transpose", "stablehlo.reduce"

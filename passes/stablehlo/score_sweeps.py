@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import field
 
 from lamina.dialects.vendors import ir
-from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import COSTLY, defining
 from lamina.passes.stablehlo.score_region import Product, ScoreRegion
+from lamina.records import Record
 
 _KEPT = COSTLY - {"stablehlo.divide", "stablehlo.sqrt", "stablehlo.rsqrt"}
 

@@ -13,9 +13,9 @@ from math import prod
 from lamina.dialects.attributes import LIBRARY
 from lamina.dialects.constants import is_splat
 from lamina.dialects.vendors import ir, stablehlo_ext
-from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import CONSTANT, defining, made_by
 from lamina.passes.stablehlo.lapack import TARGET
+from lamina.records import Record
 
 SMALL_MATRICES = "lamina.small_matrices"
 """What the kernels that hold such ops name as their library."""

@@ -14,8 +14,8 @@ from math import prod
 
 from lamina.dialects.constants import array_of, is_splat
 from lamina.dialects.vendors import ir
-from lamina.passes.records import Record
 from lamina.passes.stablehlo.facts import CONSTANT, made_by
+from lamina.records import Record
 
 UNSIGNED, SIGNED, FLOAT, TOTAL_ORDER = range(4)
 BRAIN_FLOAT = 8  # added to the kind of a bf16 key

@@ -10,7 +10,6 @@ from math import log2
 
 from lamina.dialects.attributes import TRIP_COUNT, integer_of
 from lamina.dialects.vendors import ir
-from lamina.passes.records import Record
 from lamina.passes.stablehlo import fuse_ops
 from lamina.passes.stablehlo.facts import (
     CONSTANT,
@@ -22,6 +21,7 @@ from lamina.passes.stablehlo.facts import (
 )
 from lamina.passes.stablehlo.gemm import Gemm
 from lamina.passes.stablehlo.scan_order import Scan
+from lamina.records import Record
 
 _CHEAP = 0.1  # an element of an array that an instruction or two makes
 _COSTLY = 1.0  # one of a transcendental function

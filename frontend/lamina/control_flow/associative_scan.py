@@ -9,7 +9,6 @@ h -> a h + b are a running product and a recurrence (`recurrence.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeVar
 
@@ -35,6 +34,7 @@ from lamina.core.tracebacks import api_boundary
 from lamina.errors import ConcretizationTypeError
 from lamina.interpreters.batching import batch_flat, move_batch
 from lamina.interpreters.staging import trace_to_jaxpr
+from lamina.records import Record
 
 T = TypeVar("T")
 _LEAST = 16  # elements worth blocks
@@ -108,8 +108,7 @@ def associative_scan(
 
 
 # ---- the function on one element ---------------------------------------------------------------
-@dataclass(frozen=True)
-class _Combiner:
+class _Combiner(Record):
     """The function on the leaves of two elements, whose size along the axis is 1. `by_numbers`: it
     goes by single numbers, so that elements may have any shape."""
 

@@ -6,20 +6,20 @@ names that are bound belong to the keys under which traces are remembered.
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from lamina.records import Record
+
 if TYPE_CHECKING:
     from lamina.core.jaxpr import Jaxpr
     from lamina.core.primitive import Primitive
 
 
-@dataclasses.dataclass(frozen=True)
-class Axis:
+class Axis(Record):
     """An axis that vmap maps over; `name` is None where the user gave none."""
 
     name: Any

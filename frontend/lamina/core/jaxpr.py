@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from lamina.core.avals import ShapedArray
 from lamina.core.effects import NO_EFFECTS, Effects
 from lamina.core.primitive import Primitive
 from lamina.core.source_info import UNKNOWN, SourceInfo, at_places
+from lamina.records import Record
 
 
 class Var:
@@ -88,8 +88,7 @@ class JaxprEqn:
         return f"{self.outvars} = {self.primitive} {self.invars}"
 
 
-@dataclasses.dataclass(frozen=True)
-class DebugInfo:
+class DebugInfo(Record):
     """Where a traced function comes from: for messages and for names in the IR."""
 
     kind: str  # jit, vmap, scan body, ...

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,6 +23,7 @@ from lamina.core.jaxpr import (
     subjaxprs,
 )
 from lamina.core.pretty import Break, Concat, Doc, Group, Nest, Text, join
+from lamina.records import Record
 
 WIDTH = 80
 
@@ -99,8 +99,7 @@ def _shared(jaxpr: Jaxpr) -> dict[Jaxpr, str]:
     return out
 
 
-@dataclasses.dataclass
-class _Printer:
+class _Printer(Record, frozen=False):
     source_info: bool
     shared: dict[Jaxpr, str]
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import optree
 
 from lamina.core import tree
+from lamina.records import Record
 
 KeyEntry = TypeVar("KeyEntry", bound=Hashable)
 KeyPath = tuple[KeyEntry, ...]
 
 
-@dataclass(frozen=True)
-class SequenceKey:
+class SequenceKey(Record):
     """The index of a child of a list or tuple."""
 
     idx: int
@@ -28,8 +27,7 @@ class SequenceKey:
         return f"[{self.idx!r}]"
 
 
-@dataclass(frozen=True)
-class DictKey:
+class DictKey(Record):
     """The key of a child of a dict."""
 
     key: Hashable
@@ -41,8 +39,7 @@ class DictKey:
         return f"[{self.key!r}]"
 
 
-@dataclass(frozen=True)
-class GetAttrKey:
+class GetAttrKey(Record):
     """The name of a child of a namedtuple or dataclass."""
 
     name: str
@@ -54,8 +51,7 @@ class GetAttrKey:
         return f".{self.name}"
 
 
-@dataclass(frozen=True)
-class FlattenedIndexKey:
+class FlattenedIndexKey(Record):
     """The position of a child of a registered class that names no keys."""
 
     key: int

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from dataclasses import field
 from types import CodeType
 from typing import Any
 
@@ -25,22 +26,22 @@ from lamina.dialects.attributes import MATRIX_PRODUCTS
 from lamina.dialects.interrupts import let_interrupts_in, uninterrupted
 from lamina.dialects.vendors import ir
 from lamina.interpreters.spreads import Spreads
+from lamina.records import Record
 
 
-@dataclasses.dataclass
-class ModuleContext:
+class ModuleContext(Record, frozen=False):
     """What lowering one module shares: its symbols and its locations."""
 
     module: ir.Module
-    functions: dict[Any, str] = dataclasses.field(default_factory=dict)
-    names: set[str] = dataclasses.field(default_factory=set)
-    locations: dict[Any, ir.Location] = dataclasses.field(default_factory=dict)
-    stacks: dict[int, ir.Location] = dataclasses.field(default_factory=dict)
-    frames: dict[tuple[int, int], ir.Location] = dataclasses.field(default_factory=dict)
-    keep_alive: list[Any] = dataclasses.field(default_factory=list)
-    callbacks: list[Any] = dataclasses.field(default_factory=list)
+    functions: dict[Any, str] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
+    locations: dict[Any, ir.Location] = field(default_factory=dict)
+    stacks: dict[int, ir.Location] = field(default_factory=dict)
+    frames: dict[tuple[int, int], ir.Location] = field(default_factory=dict)
+    keep_alive: list[Any] = field(default_factory=list)
+    callbacks: list[Any] = field(default_factory=list)
     mesh_axes: tuple[tuple[Any, int], ...] = ()  # names and sizes, where devices meet
-    spreads: Spreads = dataclasses.field(default_factory=Spreads)
+    spreads: Spreads = field(default_factory=Spreads)
 
     def fresh_name(self, base: str) -> str:
         """A symbol that is not taken: base, base_0, base_1, ..."""

@@ -11,27 +11,26 @@ op by op, which takes longer than to emit it.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
+from dataclasses import field
 from math import prod
 
 import numpy as np
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.vendors import ir
+from lamina.records import Record
 
 
-@dataclasses.dataclass
-class _Literal:
+class _Literal(Record, frozen=False):
     """A number in the program, and the constants of several shapes that repeat it."""
 
     number: np.ndarray
     scalar: ir.Value
-    constants: dict[tuple[int, ...], ir.Value] = dataclasses.field(default_factory=dict)
+    constants: dict[tuple[int, ...], ir.Value] = field(default_factory=dict)
 
 
-@dataclasses.dataclass
-class _BeforeOnes:
+class _BeforeOnes(Record, frozen=False):
     """What an array with dimensions of 1 was before it had them; dims[i] is dimension i in it."""
 
     value: ir.Value

@@ -21,6 +21,7 @@ from lamina.core.array_class import Array
 from lamina.lax import hlo
 from lamina.lax.checks import ANY, NUMBER, Accepted, canonical_axis, check_accepted
 from lamina.lax.reduce import scalar_body
+from lamina.records import Record
 
 _BLOCK = 32
 _SCANNED = frozenset(map(np.dtype, (bfloat16, *"? f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8".split())))
@@ -145,8 +146,7 @@ def _window(scan: _Blocks, x: Any, shape: tuple[int, ...], reverse: bool) -> Any
     )[0]  # fmt: skip
 
 
-@dataclasses.dataclass
-class _Blocks:
+class _Blocks(Record, frozen=False):
     """Scans IR values along an axis with a primitive that has an identity."""
 
     ctx: Any

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import math
 from typing import Any
@@ -13,6 +12,7 @@ from lamina.core.array_class import Array
 from lamina.lax import hlo
 from lamina.lax.checks import INEXACT, scalar_like
 from lamina.lax.elementwise_rules import builder, elementwise, function_of_one
+from lamina.records import Record
 
 
 # ---- user functions ----------------------------------------------------------------------------
@@ -23,8 +23,7 @@ class AccuracyMode(enum.Enum):
     DEFAULT = 2
 
 
-@dataclasses.dataclass(frozen=True)
-class Tolerance:
+class Tolerance(Record):
     """The error that a function may have; what it says beyond what functions do has no effect."""
 
     atol: float = 0.0

@@ -4,7 +4,6 @@ of scaled blocks: scaled_dot."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import ml_dtypes
@@ -15,10 +14,10 @@ from lamina.core import dtypes, get_aval
 from lamina.core.array_class import Array
 from lamina.lax.checks import scalar_like
 from lamina.lax.dot_general import DotDimensionNumbers, PrecisionLike
+from lamina.records import Record
 
 
-@dataclass(frozen=True)
-class RaggedDotDimensionNumbers:
+class RaggedDotDimensionNumbers(Record):
     """dot_dimension_numbers as dot_general takes them; the axis of lhs that groups divide, and the
     axes of rhs (one, or none where the divided axis is contracted or a batch) that number them."""
 

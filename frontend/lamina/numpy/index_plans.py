@@ -8,7 +8,6 @@ over x[i] compiles once.
 
 from __future__ import annotations
 
-import dataclasses
 import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -24,6 +23,7 @@ from lamina.lax import full_like, select
 from lamina.lax.checks import position_dtype
 from lamina.numpy.creation import asarray
 from lamina.numpy.slices import Slice
+from lamina.records import Record
 
 
 class Entry(NamedTuple):
@@ -50,8 +50,7 @@ INDEXED = ("moved", "scalar", "array")
 ARGUMENTS = (*INDEXED, "window", "range")
 
 
-@dataclasses.dataclass(frozen=True)
-class Plan:
+class Plan(Record):
     """The static part of an index expression."""
 
     entries: tuple[Entry, ...]

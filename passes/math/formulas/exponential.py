@@ -6,7 +6,7 @@ exp in f32 has the coefficients of XLA's CPU compiler (those of Cephes), and nea
 from __future__ import annotations
 
 from lamina.passes.math.terms import Term, fma, polynomial
-from lamina.passes.records import Record
+from lamina.records import Record
 
 _LOG2_E = 1.4426950408889634
 

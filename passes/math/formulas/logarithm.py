@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from lamina.passes.math.limits import limits_in_512
 from lamina.passes.math.terms import Term, fma, polynomial
-from lamina.passes.records import Record
+from lamina.records import Record
 
 
 class _Format(Record):

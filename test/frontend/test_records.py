@@ -9,7 +9,7 @@ from dataclasses import field
 
 import pytest
 
-from lamina.passes.records import Record
+from lamina.records import Record
 
 
 class Point(Record):
@@ -78,7 +78,9 @@ def test_the_first_records_are_as_those_of_a_dataclass(options):
     assert repr(early[0]) == "Fresh(x=1, y=2)" and vars(early[2]) == {"x": 1, "y": 3}
 
 
-@pytest.mark.parametrize("args, kwargs", [((), {}), ((1, 2, 3), {}), ((1,), {"x": 1}), ((1,), {"z": 1})])
+@pytest.mark.parametrize(
+    "args, kwargs", [((), {}), ((1, 2, 3), {}), ((1,), {"x": 1}), ((1,), {"z": 1})]
+)
 def test_arguments_that_do_not_fit_are_refused_as_a_dataclass_does(args, kwargs):
     first, made = fresh(x=None, y=2), fresh(x=None, y=2)
     dataclasses.fields(made)

@@ -158,7 +158,9 @@ class Record:
 
 
 def _refuse(self: Record, name: str, *value: Any) -> None:
-    raise dataclasses.FrozenInstanceError(f"cannot {'assign to' if value else 'delete'} field {name!r}")
+    raise dataclasses.FrozenInstanceError(
+        f"cannot {'assign to' if value else 'delete'} field {name!r}"
+    )
 
 
 def _is_often_used(cls: type[Record]) -> bool:
