@@ -1,4 +1,4 @@
-"""jit's contract: what is traced when, static and donated arguments, what may be jitted."""
+"""jit's contract: what is traced when, static arguments, what may be jitted."""
 
 import collections
 import functools
@@ -408,61 +408,6 @@ def test_disable_jit_runs_python():
         assert lamina.jit(f)(3.0) == 6.0
         assert lamina.jit(f)(jnp.float32(-3.0)) == -3.0
     assert seen == [3.0, -3.0]
-
-
-# ---- donation ------------------------------------------------------------------------------------------
-def test_donated_arguments_are_deleted_and_reported_when_used():
-    f = lamina.jit(lambda x, y: x + y, donate_argnums=0)
-    x, y = jnp.ones(3), jnp.ones(3)
-    np.testing.assert_array_equal(f(x, y), [2, 2, 2])
-    assert x.is_deleted() and not y.is_deleted()
-    for use in (lambda: x + 1, lambda: np.asarray(x), lambda: f(x, y), lambda: float(x[0])):
-        with pytest.raises(RuntimeError, match=r"Array has been deleted with shape=float32\[3\]"):
-            use()
-
-
-def test_donation_by_name_and_in_pytrees():
-    f = lamina.jit(lambda state, x: {k: v + x for k, v in state.items()}, donate_argnames="state")
-    state = {"a": jnp.ones(3), "b": jnp.zeros(3)}
-    new = f(state=state, x=2.0)
-    assert state["a"].is_deleted() and state["b"].is_deleted()
-    np.testing.assert_array_equal(new["a"], [3, 3, 3])
-    g = lamina.jit(lambda state, x: {k: v + x for k, v in state.items()}, donate_argnums=0)
-    newer = g(new, 1.0)
-    assert new["b"].is_deleted()
-    np.testing.assert_array_equal(newer["b"], [3, 3, 3])
-
-
-def test_donation_that_no_result_can_use_warns():
-    f = lamina.jit(lambda x: x.sum(), donate_argnums=0)
-    with pytest.warns(UserWarning, match=r"Some donated buffers were not usable: float32\[3\]"):
-        f(jnp.ones(3))
-
-
-def test_donated_numpy_arrays_stay_as_they_are():
-    x = np.ones(3, np.float32)
-    f = lamina.jit(lambda v: v + 1, donate_argnums=0)
-    np.testing.assert_array_equal(f(x), [2, 2, 2])
-    np.testing.assert_array_equal(x, [1, 1, 1])
-
-
-def test_the_same_array_donated_and_passed_again_is_refused_or_safe():
-    f = lamina.jit(lambda x, y: (x + y, y * 2), donate_argnums=0)
-    x = jnp.ones(3)
-    try:
-        a, b = f(x, x)
-    except (RuntimeError, ValueError) as e:
-        assert "donate" in str(e)
-    else:
-        np.testing.assert_array_equal(a, [2, 2, 2])
-        np.testing.assert_array_equal(b, [2, 2, 2])
-
-
-def test_donation_within_an_outer_jit_is_no_error():
-    inner = lamina.jit(lambda x: x + 1, donate_argnums=0)
-    x = jnp.ones(3)
-    np.testing.assert_array_equal(lamina.jit(lambda v: inner(v) + v)(x), [3, 3, 3])
-    assert not x.is_deleted()
 
 
 # ---- what is logged ----------------------------------------------------------------------------------------
