@@ -1,9 +1,9 @@
-"""Ctrl-C while MLIR works: held back, and seen between passes and kernels.
+"""Ctrl-C while MLIR works: held back, and seen between passes and kernels; and the interpreter's end.
 
 MLIR calls Python: for rewrites, walks, and classes of ops that it looks for in modules. It is built
 without exceptions, so that one that comes out of there, as a signal's handler may raise, ends the
 process; and a module whose loading was stopped has registered its dialect already, and can't be loaded
-again.
+again. So does Python itself before 3.14 where the interpreter ends: daemon threads are unwound.
 """
 
 from __future__ import annotations
@@ -25,6 +25,21 @@ _handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
 _held: list[tuple[int, FrameType | None]] = []
 
 
+
+def _nobody_listens() -> None:
+    """Where the runtime is not there, as in processes that read programs."""
+
+
+_enter_native_code: Callable[[], None] = _nobody_listens
+_leave_native_code: Callable[[], None] = _nobody_listens
+
+
+def set_native_code(enter: Callable[[], None], leave: Callable[[], None]) -> None:
+    """What the runtime is told where a thread enters MLIR and leaves it: that nothing may unwind it."""
+    global _enter_native_code, _leave_native_code
+    _enter_native_code, _leave_native_code = enter, leave
+
+
 class _Stopped(BaseException):
     """What a handler raised, on its way to where signals were first held back: no `except Exception` in
     between takes it for a failure of its own."""
@@ -35,9 +50,16 @@ class _Stopped(BaseException):
 
 @contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Holds handlers of signals back to the end of the outermost such block. Other threads than the main
-    one never run any."""
-    if threading.current_thread() is not threading.main_thread() or _handlers:
+    """Holds handlers of signals back to the end of the outermost such block, and threads that the
+    interpreter's end meets there. Other threads than the main one never run any handlers."""
+    if threading.current_thread() is not threading.main_thread():
+        _enter_native_code()
+        try:
+            yield
+        finally:
+            _leave_native_code()
+        return
+    if _handlers:
         yield
         return
     try:

@@ -1,7 +1,8 @@
-"""The two injections that cut import cycles, and the threads between settings and runtime.
+"""The injections that cut import cycles, and the threads between settings and runtime.
 
 - core's evaluation trace gets the compiler (an operation outside any transformation runs at once);
-- Array and Tracer get operators and methods, which stand above them in lamina.numpy.
+- Array and Tracer get operators and methods, which stand above them in lamina.numpy;
+- MLIR's side tells the runtime which threads are inside it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from lamina.array import ArrayImpl, Device
 from lamina.core import trace
 from lamina.core.array_class import Array
 from lamina.core.avals import ShapedArray
+from lamina.dialects.interrupts import set_native_code
 from lamina.interpreters.evaluation import EvalTrace
 
 
@@ -76,6 +78,7 @@ def connect() -> None:
     config.on_change(_settings_changed)
     runtime.set_run_error_type(errors.JaxRuntimeError)
     runtime.set_gather(_gather)
+    set_native_code(runtime.enter_native_code, runtime.leave_native_code)
     attach(Array)
     attach(trace.Tracer)
     attach_compiled(ArrayImpl)

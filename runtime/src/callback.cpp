@@ -23,14 +23,10 @@ thread_local CallInPlace* call_in_place = nullptr;
 // costs more than the call, and taking it down runs destructors that would take it down again.
 PyGILState_STATE ensure_gil() {
   if (!Py_IsInitialized()) sleep_until_the_end();
-  try {
-    const bool foreign = PyGILState_GetThisThreadState() == nullptr;
-    const PyGILState_STATE state = PyGILState_Ensure();
-    if (foreign) PyGILState_Ensure();
-    return state;
-  } catch (...) {
-    sleep_until_the_end();
-  }
+  const bool foreign = PyGILState_GetThisThreadState() == nullptr;
+  const PyGILState_STATE state = PyGILState_Ensure();
+  if (foreign) PyGILState_Ensure();
+  return state;
 }
 
 class Gil {
@@ -40,6 +36,7 @@ class Gil {
   Gil(const Gil&) = delete;
 
  private:
+  const InNativeCode native_;
   PyGILState_STATE state_;
 };
 

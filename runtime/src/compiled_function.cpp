@@ -171,6 +171,7 @@ PyObject* run(const Known& known, const CallScanner& scanner) {
 
 PyObject* call_and_learn(CompiledFunctionObject* self, PyObject* const* args, Py_ssize_t positional,
                          PyObject* keyword_names, const CallScanner* scanner) {
+  const InNativeCode native;
   std::vector<Owned> alive;  // miss runs user code, which may empty the containers of the call
   if (scanner != nullptr) {
     for (const Leaf& leaf : scanner->leaves()) alive.push_back(Owned::share(leaf.object));

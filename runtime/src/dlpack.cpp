@@ -194,6 +194,7 @@ template <typename Managed>
 void drop_imported(void* context) {
   auto* managed = static_cast<Managed*>(context);
   if (managed->deleter == nullptr || !Py_IsInitialized()) return;
+  const InNativeCode native;
   const PyGILState_STATE state = PyGILState_Ensure();
   managed->deleter(managed);
   PyGILState_Release(state);

@@ -160,7 +160,7 @@ class Run {
       error = run_entry(program_, pointers_.data(), outs.data());
     } else {
       const WithoutGil unlocked;
-      const OutsidePython outside;
+      const InNativeCode running;
       error = run_entry(program_, pointers_.data(), outs.data());
     }
     if (error.empty()) return true;

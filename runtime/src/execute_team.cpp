@@ -119,7 +119,7 @@ PyObject* execute_team(ExecutableObject* executable, PyObject* arguments) {
   CallInPlace here(false);
   {
     const WithoutGil unlocked;
-    const OutsidePython outside;
+    const InNativeCode running;
     error = run_team(program.name, static_cast<int>(count), run_device, &call);
   }
   if (!error.empty()) {

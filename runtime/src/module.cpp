@@ -248,6 +248,11 @@ void define_state(nb::module_& m) {
       "set_run_error_type", [](nb::handle type) { set_run_error_type(type.ptr()); },
       "The class of errors of programs that fail while they run.");
   m.def(
+      "enter_native_code", InNativeCode::enter,
+      "From here to `leave_native_code` this thread is not unwound: where the interpreter ends it, "
+      "it sleeps.");
+  m.def("leave_native_code", InNativeCode::leave, "As often as the other was called.");
+  m.def(
       "leave",
       [] {
         leave_python();

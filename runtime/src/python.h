@@ -37,12 +37,9 @@ class WithoutGil {
  public:
   WithoutGil() : state_(PyEval_SaveThread()) {}
   ~WithoutGil() {
+    const InNativeCode native;
     if (!Py_IsInitialized()) sleep_until_the_end();  // this thread's state may be freed
-    try {
-      PyEval_RestoreThread(state_);
-    } catch (...) {
-      sleep_until_the_end();
-    }
+    PyEval_RestoreThread(state_);
   }
   WithoutGil(const WithoutGil&) = delete;
 

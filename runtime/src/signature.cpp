@@ -61,6 +61,7 @@ bool same_signature(const Signature& a, const Signature& b, bool* equal) {
     PyObject *x = a.objects[i], *y = b.objects[i];
     if (x == y) continue;
     if (Py_TYPE(x) != Py_TYPE(y)) return true;  // 1, 1.0 and True are three signatures
+    const InNativeCode native;
     const int same = PyObject_RichCompareBool(x, y, Py_EQ);
     if (same <= 0) return same == 0;
   }
@@ -167,6 +168,7 @@ bool CallScanner::dict(PyObject* object) {
 
 bool CallScanner::custom(PyObject* object, PyObject* flatten) {
   if (++depth_ > kMostDepth) return false;
+  const InNativeCode native;
   Owned flat(PyObject_CallOneArg(flatten, object));
   PyObject *children = nullptr, *aux = nullptr;
   if (!flat || !PyArg_ParseTuple(flat.get(), "OO", &children, &aux)) {

@@ -62,6 +62,7 @@ PyObject* OutputTree::build(const std::vector<Owned>& leaves) const {
   for (size_t i = 0; i < leaves.size(); ++i) {
     PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), Py_NewRef(leaves[i].get()));
   }
+  const InNativeCode native;
   return PyObject_CallOneArg(unflatten_.get(), list.get());
 }
 

@@ -108,3 +108,45 @@ def test_after_ctrl_c_where_the_queue_is_full():
 def test_under_a_thread_that_waits(work):
     assert run(WAITER.format(work)) == (7, HANDLERS, "")
 
+
+
+NATIVE = """
+import sys, threading, time
+import numpy as np
+import lamina
+from lamina.dialects.context import parse
+from lamina.dialects.interrupts import uninterrupted
+from lamina.dialects.vendors import ir
+
+class Lingering:
+    def __del__(self, sleep=time.sleep):
+        sleep(0.6)
+
+def pause(x=None):
+    inside.set()
+    time.sleep(0.2)
+    return x
+
+@uninterrupted()
+def walk():
+    module = parse("func.func @main() {{ return }}")
+    module.operation.walk(lambda op: pause(ir.WalkResult.ADVANCE))
+
+def trace():
+    lamina.jit(pause)(np.ones(3))
+
+x, inside = np.ones(3, np.float32), threading.Event()
+callback = lamina.jit(lambda x: lamina.pure_callback(pause, x, x)).lower(x).compile()
+threading.Thread(target={}, daemon=True).start()
+inside.wait()
+sys.lingering = Lingering()  # the interpreter takes so long to end that the thread goes on meanwhile
+sys.exit(7)
+"""
+
+
+@pytest.mark.parametrize("work", ["walk", "trace", "lambda: callback(x)"])
+def test_a_thread_is_not_unwound_out_of_native_code(work):
+    ran = subprocess.run(
+        [sys.executable, "-c", NATIVE.format(work)], capture_output=True, text=True, timeout=120
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (7, "", "")
