@@ -20,6 +20,7 @@ _IN_FUNCTION = 10  # of them, those that wait for each other
 _SEVERAL = ((4, 6), (2, 14))
 _SEVERAL_CARRIED = ((4, 14), (2, 40))
 _NO_LOOP, _NO_LOOP_COST = 8, 24  # as many, if that is all there is
+_NO_LOOP_IN_REGISTERS = 96  # where buffers, of which each element has a name then, become registers
 _MANY = 8  # of which one more may be left over
 _IN_FLIGHT = 8  # ops of which none waits for another: two begin in each cycle and take four
 _REACH = 100  # ops of the next vectors that a processor begins by itself
@@ -33,22 +34,25 @@ class SideBySide(NamedTuple):
     for_chain: bool
 
 
-def side_by_side(loop: PlainLoop, registers: int) -> SideBySide:
-    """How many vectors a loop works on side by side, where there are so many registers."""
+def side_by_side(loop: PlainLoop, registers: int, short_buffers: bool = False) -> SideBySide:
+    """How many vectors a loop works on side by side, where there are so many registers. With
+    `short_buffers`, it may be that a loop around this one keeps what it works on in registers."""
     cost, chain = _costs(loop)
     levels = _SEVERAL_CARRIED if loop.combiners else _SEVERAL
     count = next((n for n, most in levels if cost <= most), 1)
     in_chain = _for_chain(loop, cost, chain, registers)
-    count = _that_fit(loop, cost, max(count, in_chain))
+    count = _that_fit(
+        loop, cost, max(count, in_chain), _NO_LOOP_IN_REGISTERS if short_buffers else _NO_LOOP_COST
+    )
     return SideBySide(count, 1 < count <= in_chain)
 
 
-def _that_fit(loop: PlainLoop, cost: float, count: int) -> int:
-    """As many of these as divide what there is to do."""
+def _that_fit(loop: PlainLoop, cost: float, count: int, most: int) -> int:
+    """As many of these as divide what there is to do; or all, if they cost no more than `most`."""
     if loop.trips is None:
         return count
     vectors = loop.trips // loop.lanes
-    if 0 < vectors <= _NO_LOOP and vectors * cost <= _NO_LOOP_COST:
+    if 0 < vectors <= _NO_LOOP and vectors * cost <= most:
         return vectors
     if loop.combiners and vectors >= 2 * count:
         return count

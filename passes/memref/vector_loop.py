@@ -17,13 +17,16 @@ from lamina.passes.memref.side_by_side import side_by_side
 _AHEAD = 2048  # bytes; 1 to 4 KB make no difference
 
 
-def write_over_vectors(loop: PlainLoop, *, masked: bool, prefetch: bool = False) -> bool:
+def write_over_vectors(
+    loop: PlainLoop, *, masked: bool, prefetch: bool = False, short_buffers: bool = False
+) -> bool:
     """Replace a loop; whether it works on vectors side by side then because of a long chain. What remains
-    is done with a mask, or else one by one. With `prefetch`, memory is asked for ahead of time."""
+    is done with a mask, or else one by one. With `prefetch`, memory is asked for ahead of time; for
+    `short_buffers` see `side_by_side`."""
     for step in loop.same:
         step.op.move_before(loop.op)
     with ir.InsertionPoint(loop.op), loop.op.location:
-        writer = _Writer(loop, wide=masked, ahead=_AHEAD if prefetch else 0)
+        writer = _Writer(loop, masked, _AHEAD if prefetch else 0, short_buffers)
         writer.write_main()
         if masked:
             writer.write_masked()
@@ -38,10 +41,10 @@ def write_over_vectors(loop: PlainLoop, *, masked: bool, prefetch: bool = False)
 
 
 class _Writer:
-    def __init__(self, loop: PlainLoop, wide: bool, ahead: int) -> None:
+    def __init__(self, loop: PlainLoop, wide: bool, ahead: int, short_buffers: bool) -> None:
         self._loop = loop
         self._ahead = ahead
-        self._count, self.for_chain = side_by_side(loop, registers=32 if wide else 16)
+        self._count, self.for_chain = side_by_side(loop, 32 if wide else 16, short_buffers)
         self._wide = wide
         self._divisors: dict[ir.Value, quotients.Divisor] = {}
         self._broadcasts: dict[ir.Value, ir.Value] = {}

@@ -73,7 +73,12 @@ class VectorizeLoops(Pass):
             self.count("loops left to LLVM", len(plain))
             return
         for loop in plain:
-            if write_over_vectors(loop, masked=self.vector_bits == 512, prefetch=self.prefetch):
+            if write_over_vectors(
+                loop,
+                masked=self.vector_bits == 512,
+                prefetch=self.prefetch,
+                short_buffers=self.everywhere,
+            ):
                 module.operation.attributes[IN_ORDER] = ir.UnitAttr.get()
         self.count("loops over vectors", len(plain))
         module.operation.attributes[OF_VECTORS] = ir.UnitAttr.get()

@@ -605,6 +605,38 @@ func.func @known_to_be_there(%x: memref<100x500xf32>, %s: memref<400xf32>, %n: i
 
 // -----
 
+// A few vectors of a longer body need no loop where a loop around may keep them in registers; elsewhere
+// they would only be more code.
+// CHECK-LABEL: func.func @buffer_of_a_loop
+// CHECK: scf.for %{{.*}} = %c0 to %c100
+// CHECK: scf.for %{{.*}} step %c32
+// EVERYWHERE-LABEL: func.func @buffer_of_a_loop
+// EVERYWHERE: scf.for
+// EVERYWHERE-NOT: scf.for
+// EVERYWHERE-COUNT-4: vector.store
+// EVERYWHERE: return
+func.func @buffer_of_a_loop(%x: memref<64xf32>, %y: memref<64xf32>, %z: memref<64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %c100 = arith.constant 100 : index
+  scf.for %i = %c0 to %c100 step %c1 {
+    scf.for %j = %c0 to %c64 step %c1 {
+      %v = memref.load %x[%j] : memref<64xf32>
+      %w = memref.load %y[%j] : memref<64xf32>
+      %a = arith.mulf %v, %w : f32
+      %b = arith.mulf %a, %v : f32
+      %c = arith.subf %w, %b : f32
+      %d = arith.mulf %c, %a : f32
+      %e = arith.maximumf %d, %b : f32
+      memref.store %e, %z[%j] : memref<64xf32>
+    }
+  }
+  return
+}
+
+// -----
+
 // CHECK-LABEL: func.func @perhaps_not_there
 // CHECK-NOT: vector
 func.func @perhaps_not_there(%x: memref<100x500xf32>, %s: memref<399xf32>, %n: index) {
