@@ -151,6 +151,11 @@ def test_random_bits_are_jax_s(algorithm):
     assert drawn.min() >= 2 and drawn.max() < 3
 
 
+def test_an_unknown_algorithm_of_random_bits():
+    with pytest.raises(ValueError, match="must be one of 'default', 'three_fry', 'philox', got 'threefry'"):
+        lax.rng_bit_generator(np.zeros(4, np.uint32), (3,), algorithm="threefry")
+
+
 # ---- reductions by any function ------------------------------------------------------------------
 def combine(m):
     """Associative, and of all functions not one that has a primitive."""

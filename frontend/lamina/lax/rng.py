@@ -50,7 +50,7 @@ def rng_bit_generator(
                   Threefry.
     out_sharding  how the numbers lie on devices, a sharding or None.
 
-    Raises TypeError for other keys and dtypes.
+    Raises TypeError for other keys and dtypes, ValueError for an unknown algorithm.
 
     >>> key, words = lax.rng_bit_generator(jnp.zeros(4, 'uint32'), (3,))
     >>> key, words.shape, words.dtype
@@ -59,7 +59,11 @@ def rng_bit_generator(
     if out_sharding is not None:
         raise NotImplementedError("rng_bit_generator takes no out_sharding yet")
     if isinstance(algorithm, str):
-        algorithm = RandomAlgorithm[f"RNG_{algorithm.upper()}"]
+        name = f"RNG_{algorithm.upper()}"
+        if name not in RandomAlgorithm.__members__:
+            known = ", ".join(repr(each[4:].lower()) for each in RandomAlgorithm.__members__)
+            raise ValueError(f"rng_bit_generator: algorithm must be one of {known}, got {algorithm!r}")
+        algorithm = RandomAlgorithm[name]
     to = dtypes.canonicalize(dtype)
     out = rng_bit_generator_p.bind(
         key, shape=canonical_shape(shape), dtype=to, algorithm=RandomAlgorithm(algorithm)

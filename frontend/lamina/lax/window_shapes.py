@@ -58,11 +58,17 @@ def conv_general_permutations(
 
     dimension_numbers  three strings such as ("NHWC", "HWIO", "NHWC").
 
-    Raises TypeError where a string lacks its two letters or has them twice.
+    Raises TypeError where a string lacks its two letters or has them twice, ValueError unless there are
+    three.
 
     >>> lax.conv_general_permutations(("NHWC", "HWIO", "NHWC"))
     ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
     """
+    if len(dimension_numbers) != 3:
+        raise ValueError(
+            "conv_general_permutations: dimension_numbers are three strings, for lhs, rhs and result, "
+            f"got {dimension_numbers!r}"
+        )
     chars = (("N", "C"), ("O", "I"), ("N", "C"))
     for number, (spec, pair) in enumerate(zip(dimension_numbers, chars)):
         if not spec.count(pair[0]) == spec.count(pair[1]) == 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lamina import lax
-from lamina.core import NOT_LINEAR, Primitive, ShapedArray
+from lamina.core import NOT_LINEAR, Primitive, ShapedArray, get_aval
 from lamina.core.array_class import Array
 from lamina.lax import hlo
 from lamina.lax.linalg.matrices import eye_like, matmul, symmetrize, tril
@@ -26,6 +26,7 @@ def cholesky(x: Any, *, symmetrize_input: bool = True) -> Array:
     [[2. 0.]
      [1. 2.]]
     """
+    check_matrix("cholesky", get_aval(x), square=True)
     return cholesky_p.bind(symmetrize(x) if symmetrize_input else x)
 
 

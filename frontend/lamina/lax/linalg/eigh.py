@@ -6,7 +6,7 @@ import enum
 from typing import Any
 
 from lamina import lax
-from lamina.core import NOT_LINEAR, Primitive, ShapedArray
+from lamina.core import NOT_LINEAR, Primitive, ShapedArray, get_aval
 from lamina.lax.linalg.matrices import (
     adjoint,
     column,
@@ -57,6 +57,7 @@ def eigh(
     """
     if implementation not in (None, EighImplementation.QR):
         raise NotImplementedError(f"eigh has no implementation {implementation} on a CPU.")
+    check_matrix("eigh", get_aval(x), square=True)
     v, w = eigh_p.bind(symmetrize(x) if symmetrize_input else x, lower=bool(lower))
     low, high = subset_by_index or (0, w.shape[-1])
     if (low, high) != (0, w.shape[-1]):
