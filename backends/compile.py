@@ -34,6 +34,7 @@ from lamina.dialects.context import parse
 from lamina.dialects.interrupts import uninterrupted
 from lamina.dialects.resources import inline_resources
 from lamina.dialects.serialize import to_bytecode, to_text
+from lamina.dialects.sparse_constants import write_sparse_as_dense
 from lamina.dialects.types import DYNAMIC, byte_size, dtype_of, shape_of
 from lamina.dialects.vendors import ir
 from lamina.passes import instrumentation
@@ -86,8 +87,8 @@ def compile_module(
     name = name or _name_of(module)
     store = default_store()
     text = to_text(module, debug_info=True)
-    if "dense_resource<" in text:
-        module = parse(inline_resources(text))
+    if "dense_resource<" in text or "sparse<" in text:
+        module = parse(write_sparse_as_dense(inline_resources(text)))
     if store is not None:
         key = artifact_key(to_bytecode(module, debug_info=False), target, name)
         found = None if anew else _stored(store, key)
