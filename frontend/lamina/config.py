@@ -430,7 +430,8 @@ ELSEWHERE = {
 
 
 def warn_of_misspelt(environment: Iterable[str]) -> None:
-    """Warns of variables that are nearly one of ours."""
+    """Warns of variables that are nearly one of ours, but for those with words beside its: they are another
+    program's."""
     known = {option.variable for option in options().values() if option.is_setting} | ELSEWHERE.keys()
     for name in environment:
         if not name.startswith("LAMINA_") or name in known:
@@ -439,6 +440,8 @@ def warn_of_misspelt(environment: Iterable[str]) -> None:
         import warnings
 
         for close in difflib.get_close_matches(name, known, 1, 0.8):
+            if set(close.split("_")) <= set(name.split("_")):
+                continue
             warnings.warn(f"environment variable {name} is no setting: is {close} meant?", stacklevel=2)
 
 

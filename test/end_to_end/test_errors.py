@@ -97,7 +97,7 @@ def test_number_conversion(kind):
 def test_items_and_lists_of_traced_values():
     with pytest.raises(errors.ConcretizationTypeError, match="item"):
         lamina.jit(lambda x: x.item())(1.0)
-    with pytest.raises(errors.TracerArrayConversionError):
+    with pytest.raises(errors.ConcretizationTypeError, match="tolist"):
         lamina.jit(lambda x: x.tolist())(1.0)
 
 
@@ -279,7 +279,7 @@ def test_operations_refuse_what_is_no_array():
         jnp.add(1.0, None)
     with pytest.raises(TypeError, match="same dtypes, got float32, int32.*jnp.add"):
         lax.add(jnp.ones(2), jnp.arange(2))
-    with pytest.raises(TypeError, match=r"\[?dot_general\]?.*"):
+    with pytest.raises(TypeError, match="matmul requires .* is 8, axis 0 of the second, f32.7,2., is 7"):
         jnp.ones((4, 8)) @ jnp.ones((7, 2))
 
 

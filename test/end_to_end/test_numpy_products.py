@@ -76,7 +76,7 @@ def test_products():
         }
     )
     for action, kind, text in [
-        (lambda: jnp.ones((2, 3)) @ jnp.ones((2, 3)), TypeError, "contract"),
+        (lambda: jnp.ones((2, 3)) @ jnp.ones((2, 3)), TypeError, "sizes summed over are equal"),
         (
             lambda: jnp.float32(3) @ jnp.ones(3),
             ValueError,
