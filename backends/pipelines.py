@@ -8,6 +8,7 @@ from __future__ import annotations
 # A module as it comes from the frontend or from outside -> one function, in plain StableHLO.
 STABLEHLO_INPUT = (
     "stablehlo-choose-forms",
+    "stablehlo-adopt-composites",
     "stablehlo-expand-lanes",
     "func.func(stablehlo-legalize-composite-to-call)",
     "inline{default-pipeline=}",  # what it would simplify on the way is simplified below, once
@@ -19,6 +20,7 @@ STABLEHLO_INPUT = (
 STABLEHLO_PREPARE = (
     (r"!quant\.", "stablehlo-define-quantized"),
     (r"stablehlo\.(get_)?tuple", "stablehlo-forward-tuples"),
+    (r"stablehlo\.custom_call @lapack_", "stablehlo-adopt-lapack"),
     (r"stablehlo\.(unary_einsum|dot|broadcast)\b", "func.func(stablehlo-legalize-deprecated-ops)"),
     (r"stablehlo\.(unary_)?einsum", "stablehlo-expand-einsum"),
     # What several devices, or effects in order, are where there is one device and no effect.
@@ -93,7 +95,11 @@ STABLEHLO_FUSE = (
 
 # The same for GPUs, which do all lanes at once. Kernels of our own do matrix products, in any layout,
 # and batches of matrices; loops of large steps are the driver's, which launches the kernels of each.
-CUDA_INPUT = ("stablehlo-expand-lanes{form=threads}", *STABLEHLO_INPUT[2:])
+CUDA_INPUT = (
+    "stablehlo-adopt-composites",
+    "stablehlo-expand-lanes{form=threads}",
+    *STABLEHLO_INPUT[3:],
+)
 CUDA_PREPARE = tuple(
     (patterns, "stablehlo-expand-fft" if "expand-fft" in needed else needed)
     for patterns, needed in STABLEHLO_PREPARE

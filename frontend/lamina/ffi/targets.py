@@ -55,7 +55,7 @@ def register_ffi_target(
                 f"got {', '.join(others) or 'none'}"
             )
         fn = fn["execute"]
-    address = _address(name, fn)
+    address = capsule_address(name, fn)
     if platform.lower() not in ("cpu", "host"):
         return
     if _targets.setdefault(name, address) != address:
@@ -70,6 +70,11 @@ def address_of(name: str) -> int:
             f"{library}.ffi.register_ffi_target makes one known"
         )
     return _targets[name]
+
+
+def find(name: str) -> int | None:
+    """The address of a name's handler; None where there is none."""
+    return _targets.get(name)
 
 
 def pycapsule(funcptr: Any) -> Any:
@@ -88,7 +93,8 @@ def pycapsule(funcptr: Any) -> Any:
     return _new_capsule(address, None, None)
 
 
-def _address(name: str, capsule: Any) -> int:
+def capsule_address(name: str, capsule: Any) -> int:
+    """The address of a handler in a PyCapsule; TypeError, which names the target, for anything else."""
     if type(capsule).__name__ != "PyCapsule":
         raise TypeError(
             f"register_ffi_target({name!r}) takes a PyCapsule, as {library}.ffi.pycapsule makes it, got "

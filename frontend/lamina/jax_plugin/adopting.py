@@ -1,0 +1,41 @@
+"""A program of JAX's made one of lamina's: in the module itself, before any pass runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lamina.jax_plugin.compile_options import CompileOptions
+from lamina.jax_plugin.host_calls import HostCall, bind_host_calls
+from lamina.jax_plugin.tokens import drop_tokens
+from lamina.records import Record
+
+_COUNTS = ("mhlo.num_replicas", "mhlo.num_partitions")
+
+
+class Adopted(Record):
+    """What a module does not say any more."""
+
+    name: str
+    tokens: list[list[int]]
+    """Which of @main's arguments and results are tokens of JAX's."""
+    calls: tuple[HostCall, ...]
+    """The functions of this process that it calls by their numbers."""
+
+
+def adopt(module: Any, options: CompileOptions) -> Adopted:
+    """Rewrites a module in place, so that the compiler takes it as it takes its own.
+
+    Raises NotImplementedError for handlers that need what is not there.
+    """
+    from lamina.dialects.vendors import ir
+
+    attributes = module.operation.attributes
+    name = attributes["sym_name"].value if "sym_name" in attributes else "program"
+    with module.context:
+        word = ir.IntegerType.get_signless(32)
+        counts = (options.num_replicas, options.num_partitions)
+        for which, count in zip(_COUNTS, counts, strict=True):
+            attributes[which] = ir.IntegerAttr.get(word, count)
+        tokens = drop_tokens(module)
+        calls = bind_host_calls(module)
+    return Adopted(name, tokens, calls)

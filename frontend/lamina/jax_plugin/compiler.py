@@ -1,0 +1,275 @@
+"""What JAX hands over, compiled: a program's bytes and options to what the plugin runs.
+
+    program = compile_program(code, "mlir", options)
+    program.executable([x])                 # lamina.runtime's Executable
+    deserialize_program(program.serialize(), options)
+
+A program is found in the disk store by its bytes, without MLIR; by its module without source
+locations where only those have changed; else it is compiled and kept there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Mapping, Sequence
+from time import perf_counter as clock
+from typing import Any
+
+from lamina import compiler_options, config, log_lines
+from lamina.core import garbage
+from lamina.jax_plugin.compile_options import CompileOptions
+from lamina.jax_plugin.failures import PluginError as PluginError
+from lamina.jax_plugin.failures import as_statuses
+from lamina.jax_plugin.host_calls import HostCall
+from lamina.records import Record
+
+_BY_BYTES = "jax"  # in the store: a program's bytes -> the name of its artifact
+_ARTIFACT = "artifact"
+_MAGIC = b"LAMINAJX"
+_LENGTH = struct.Struct("<Q")
+_MEMORY_KIND = "device"
+
+
+class ArrayType(Record):
+    """What the plugin tells JAX of an argument or a result."""
+
+    dtype: str
+    """A NumPy or ml_dtypes name, such as "float32" or "bfloat16"."""
+    shape: tuple[int, ...]
+    is_token: bool = False
+    """Whether it is a token of JAX's, which orders effects: a bool[] here, whose value means nothing."""
+    memory_kind: str = _MEMORY_KIND
+
+
+class CompiledProgram(Record, frozen=False, eq=False):
+    """A compiled program with what the plugin asks of it.
+
+    name        of the module, such as "jit_f".
+    executable  lamina.runtime's, which holds the native program and what it calls.
+    inputs, outputs  one for each argument and result of @main. Layouts are row-major.
+    device_ids  the devices, replica by partition.
+    fingerprint  the same for programs that are compiled alike.
+    """
+
+    name: str
+    executable: Any
+    inputs: list[ArrayType]
+    outputs: list[ArrayType]
+    num_replicas: int
+    num_partitions: int
+    device_ids: list[list[int]]
+    fingerprint: bytes
+    _artifact: Any
+    _calls: Sequence[HostCall] = ()
+
+    def serialize(self) -> bytes:
+        """The program as bytes, from which `deserialize_program` makes it again without a compiler.
+
+        Raises PluginError for one that calls handlers of FFI targets, which only this process has.
+        """
+        calls = [call.row() for call in self._calls]
+        if None in calls:
+            raise PluginError(
+                "UNIMPLEMENTED",
+                f"[{self.name}] calls handlers of FFI targets, so it can't be serialised",
+            )
+        head = {
+            "num_replicas": self.num_replicas,
+            "num_partitions": self.num_partitions,
+            "device_ids": self.device_ids,
+            "tokens": _tokens(self.inputs, self.outputs),
+            "calls": calls,
+        }
+        text = json.dumps(head).encode()
+        return b"".join((_MAGIC, _LENGTH.pack(len(text)), text, self._artifact.to_bytes()))
+
+    def cost(self) -> dict[str, float]:
+        """flops, transcendentals and "bytes accessed" of one call."""
+        return {name: float(value) for name, value in self._artifact.manifest["cost"].items()}
+
+    def memory(self) -> dict[str, int]:
+        """Bytes of arguments ("argument"), results ("output"), results in donated arguments ("alias"),
+        temporaries ("temp") and code ("generated_code")."""
+        return {name: int(value) for name, value in self._artifact.manifest["memory"].items()}
+
+    def text(self, stage: str = "optimized") -> str:
+        """The program as MLIR text at a stage: optimised StableHLO by default."""
+        from lamina.backends.compile import Compilation
+
+        with as_statuses():
+            return Compilation.of_artifact(self._artifact).text(stage)
+
+
+def compile_program(code: bytes, format: str, options: bytes) -> CompiledProgram:
+    """Compiles a program that JAX hands over, or finds it in the disk store.
+
+    code     its bytes: a portable artifact, MLIR bytecode or text.
+    format   "mlir".
+    options  a serialised xla.CompileOptionsProto. Its overrides (JAX's compiler_options) are settings
+             of lamina's by name; those that begin with xla_ are XLA's and do nothing.
+
+    Raises PluginError with the code of a status: UNIMPLEMENTED names the op that can't be compiled and
+    the user's line.
+    """
+    with as_statuses(), garbage.held_off():
+        given = CompileOptions.of(options)
+        with compiler_options.applied(_settings(given.settings)):
+            return _compiled(code, format, given)
+
+
+def deserialize_program(data: bytes, options: bytes = b"") -> CompiledProgram:
+    """The program in bytes that `serialize` gave.
+
+    data     those bytes.
+    options  a serialised xla.CompileOptionsProto whose devices replace those that the program was
+             compiled for; none: they stay.
+
+    Raises PluginError: INVALID_ARGUMENT for other bytes, FAILED_PRECONDITION for a processor that
+    lacks what the program needs.
+    """
+    from lamina.runtime.artifact import Artifact
+
+    with as_statuses():
+        try:
+            if not data.startswith(_MAGIC):
+                raise ValueError("it does not begin as one")
+            begin = len(_MAGIC) + _LENGTH.size
+            (length,) = _LENGTH.unpack_from(data, len(_MAGIC))
+            head = json.loads(data[begin : begin + length])
+            counts = head["num_replicas"], head["num_partitions"], head["device_ids"]
+            tokens, calls = head["tokens"], list(map(HostCall.of_row, head["calls"]))
+        except (ValueError, KeyError, TypeError, struct.error) as error:
+            raise PluginError("INVALID_ARGUMENT", f"not a serialised program: {error}") from None
+        artifact = Artifact.from_bytes(data[begin + length :])
+        replicas, partitions, devices = counts
+        if options:
+            given = CompileOptions.of(options)
+            if given.device_ids is not None:
+                devices = given.device_ids
+        found = CompileOptions(
+            num_replicas=replicas, num_partitions=partitions, device_ids=devices
+        )
+        return _loaded(artifact, found, tokens, calls)
+
+
+def _settings(given: Mapping[str, Any]) -> compiler_options.Settings:
+    ours = {name: value for name, value in given.items() if not name.startswith("xla_")}
+    try:
+        return compiler_options.settings_of(ours)
+    except ValueError as error:
+        raise PluginError("INVALID_ARGUMENT", str(error)) from None
+
+
+def _compiled(code: bytes, format: str, options: CompileOptions) -> CompiledProgram:
+    from lamina.runtime.artifact import Artifact, ArtifactError
+    from lamina.runtime.executable import LoadError
+    from lamina.runtime.store import default_store
+
+    begin, store = clock(), default_store()
+    key = _key_of_bytes(code, options)
+    anew = False
+    found = store.get(_BY_BYTES, key) if store is not None else None
+    if store is not None and found is not None:
+        entry = json.loads(found)
+        data = store.get(_ARTIFACT, entry["artifact"])
+        if data is not None:
+            try:
+                calls = list(map(HostCall.of_row, entry["calls"]))
+                program = _loaded(Artifact.from_bytes(data), options, entry["tokens"], calls)
+            except (ArtifactError, LoadError):
+                anew = True
+            else:
+                log_lines.write("cache", clock() - begin, f"{program.name}: found in {store.directory}")
+                return program
+    program, entry = _compiled_module(code, format, options, store, anew)
+    if store is not None and None not in entry["calls"]:
+        store.put(_BY_BYTES, key, json.dumps(entry).encode())
+    log_lines.write("compile", clock() - begin, program.name)
+    return program
+
+
+def _compiled_module(
+    code: bytes, format: str, options: CompileOptions, store: Any, anew: bool
+) -> tuple[CompiledProgram, dict[str, Any]]:
+    """The program from its module, and what the store keeps under its bytes."""
+    from lamina.backends.compile import artifact_key, compile_own_module
+    from lamina.backends.target import Target
+    from lamina.dialects.interrupts import uninterrupted
+    from lamina.dialects.serialize import to_bytecode
+    from lamina.interpreters.lowering import note_settings
+    from lamina.jax_plugin.adopting import adopt
+    from lamina.jax_plugin.reading import read_program
+    from lamina.runtime.artifact import Artifact, ArtifactError
+    from lamina.runtime.executable import LoadError
+
+    with uninterrupted():
+        module = read_program(code, format)
+        adopted = adopt(module, options)
+        note_settings(module)
+        name = adopted.name
+        key = artifact_key(to_bytecode(module, debug_info=False), Target.host(), name)
+    rows = [call.row() for call in adopted.calls]
+    entry = {"artifact": key, "tokens": adopted.tokens, "calls": rows}
+    data = store.get(_ARTIFACT, key) if store is not None and not anew else None
+    if data is not None:
+        try:
+            return _loaded(Artifact.from_bytes(data), options, adopted.tokens, adopted.calls), entry
+        except (ArtifactError, LoadError):
+            pass  # of an older build, say: it is compiled again and replaced
+    compilation = compile_own_module(
+        module, name=name, anew=anew, most_operations=config.program_operations.value
+    )
+    if store is not None:
+        store.put(_ARTIFACT, key, compilation.artifact.to_bytes())
+    return _loaded(compilation.artifact, options, adopted.tokens, adopted.calls), entry
+
+
+def _key_of_bytes(code: bytes, options: CompileOptions) -> str:
+    """The name in the store of what these bytes compile to, by this compiler, for this machine."""
+    from lamina.backends.target import Target
+    from lamina.program_key import fingerprint
+
+    digest = hashlib.blake2b(digest_size=20)
+    rest = (
+        fingerprint(), repr(sorted(Target.host().describe().items())), repr(compiler_options.current()),
+        f"{options.num_replicas} {options.num_partitions}",
+    )  # fmt: skip
+    for part in (*map(str.encode, rest), code):
+        digest.update(len(part).to_bytes(8, "little") + part)
+    return digest.hexdigest()
+
+
+def _loaded(
+    artifact: Any,
+    options: CompileOptions,
+    tokens: Sequence[Sequence[int]],
+    calls: Sequence[HostCall],
+) -> CompiledProgram:
+    from lamina.runtime.executable import load
+
+    manifest = artifact.manifest
+    return CompiledProgram(
+        name=manifest["name"],
+        executable=load(artifact, [call.for_runtime() for call in calls]),
+        inputs=_types(manifest["inputs"], tokens[0]),
+        outputs=_types(manifest["outputs"], tokens[1]),
+        num_replicas=options.num_replicas,
+        num_partitions=options.num_partitions,
+        device_ids=options.assignment,
+        fingerprint=artifact.digest(),
+        _artifact=artifact,
+        _calls=tuple(calls),
+    )
+
+
+def _types(rows: Sequence[Mapping[str, Any]], tokens: Sequence[int]) -> list[ArrayType]:
+    return [
+        ArrayType(row["dtype"], tuple(row["shape"]), is_token=i in tokens) for i, row in enumerate(rows)
+    ]
+
+
+def _tokens(inputs: Sequence[ArrayType], outputs: Sequence[ArrayType]) -> list[list[int]]:
+    """Which arguments and which results are tokens."""
+    return [[i for i, of in enumerate(types) if of.is_token] for types in (inputs, outputs)]

@@ -1,0 +1,235 @@
+"""Custom calls of this process: the Python functions of JAX's callbacks, handlers of FFI targets.
+
+    custom_call @xla_ffi_python_cpu_callback(%x) {mhlo.backend_config = {index = 1 : ui64}}
+    custom_call @scale(%x) {mhlo.backend_config = {by = 2.0 : f32}}
+        ->   custom_call @lamina.python_callback(%x) {backend_config = {index = 0}}
+
+The new `index` counts in a list that goes to the executable. What a call says besides (attributes of a
+handler, JAX's own index) is not in the program afterwards, so that programs that differ in nothing
+else have the same code.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from lamina.jax_plugin import ffi_targets
+from lamina.jax_plugin.tokens import tokens_of
+from lamina.records import Record
+
+_CALL = "stablehlo.custom_call"
+_CONFIG = "mhlo.backend_config"
+_CALLBACKS = ("xla_ffi_python_cpu_callback", "xla_ffi_partitioned_python_cpu_callback")
+_ALIAS = re.compile(r"output_tuple_indices = \[(\d*)\], operand_index = (\d+)")
+_Types = list[tuple[np.dtype, tuple[int, ...]]]
+
+
+class CallbackSlot(Record):
+    """Calls the Python function that JAX gives a running program under a number.
+
+    index    that number.
+    token_operands, token_results  where the function is given tokens, and gives them back: None.
+    """
+
+    index: int
+    token_operands: tuple[int, ...] = ()
+    token_results: tuple[int, ...] = ()
+
+    def __call__(self, *arrays: Any) -> tuple[np.ndarray, ...]:
+        from lamina.runtime import _runtime
+
+        given = list(arrays)
+        for place in self.token_operands:
+            given.insert(place, None)
+        results = _runtime.pjrt_host_callback(self.index)(*given)
+        return tuple(
+            np.asarray(x, order="C") for i, x in enumerate(results) if i not in self.token_results
+        )
+
+
+class HostCall(Record):
+    """A place in a program that calls a function."""
+
+    function: Any
+    inputs: _Types
+    outputs: _Types
+    place: str
+    """Where the user has it, as "file.py:12:4 in f"."""
+
+    def for_runtime(self) -> tuple[Any, _Types, _Types, str]:
+        """As the runtime's loader takes it."""
+        return self.function, self.inputs, self.outputs, self.place
+
+    def row(self) -> dict[str, Any] | None:
+        """As JSON has it; None for a call of what only this process has."""
+        if not isinstance(self.function, CallbackSlot):
+            return None
+        of = self.function
+        return {
+            "index": of.index,
+            "token_operands": list(of.token_operands),
+            "token_results": list(of.token_results),
+            "inputs": [[dtype.name, list(shape)] for dtype, shape in self.inputs],
+            "outputs": [[dtype.name, list(shape)] for dtype, shape in self.outputs],
+            "place": self.place,
+        }
+
+    @classmethod
+    def of_row(cls, row: dict[str, Any]) -> HostCall:
+        """What `row` gave, again."""
+        from lamina.runtime.executable import dtype_named
+
+        slot = CallbackSlot(row["index"], tuple(row["token_operands"]), tuple(row["token_results"]))
+        inputs, outputs = (
+            [(dtype_named(name), tuple(shape)) for name, shape in row[which]]
+            for which in ("inputs", "outputs")
+        )
+        return cls(slot, inputs, outputs, row["place"])
+
+
+def bind_host_calls(module: Any) -> tuple[HostCall, ...]:
+    """Makes calls of this process calls of numbered functions, and gives these.
+
+    Raises NotImplementedError for handlers that need what is not there.
+    """
+    from lamina.dialects.vendors import ir
+    from lamina.passes.find import find_ops
+    from lamina.passes.stablehlo.adopt_lapack import is_adopted
+
+    found: list[HostCall] = []
+    for call in find_ops(module, _CALL):
+        target = call.attributes["call_target_name"].value
+        function: Any = None
+        with ir.Location.unknown(call.context):
+            if target in _CALLBACKS:
+                function = CallbackSlot(int(config_of(call)["index"]), *tokens_of(call))
+            elif is_typed(call) and not is_adopted(target):
+                function = _handler(call, target)
+        if function is not None:
+            made = HostCall(function, _specs(call.operands), _specs(call.results), _place(call))
+            _rename(call, len(found))
+            found.append(made)
+    return tuple(found)
+
+
+def is_typed(call: Any) -> bool:
+    """Whether a custom call is of XLA's typed interface, whose options are a dictionary."""
+    from lamina.dialects.vendors import ir
+
+    attributes = call.attributes
+    if _CONFIG in attributes:
+        return True
+    return "backend_config" in attributes and isinstance(attributes["backend_config"], ir.DictAttr)
+
+
+def config_of(call: Any) -> dict[str, Any]:
+    """A typed custom call's options as values of Python and NumPy."""
+    attributes = call.attributes
+    return values_of(attributes[_CONFIG] if _CONFIG in attributes else attributes["backend_config"])
+
+
+def values_of(given: Any) -> dict[str, Any]:
+    """The entries of a dictionary attribute as what handlers are given."""
+    from lamina.dialects.vendors import ir
+
+    return {entry.name: _value(entry.attr) for entry in ir.DictAttr(given)}
+
+
+def _handler(call: Any, target: str) -> Any:
+    from lamina.core.avals import ShapedArray
+    from lamina.ffi.call import Call
+
+    address = ffi_targets.address_of(target)
+    if address is None:
+        return None  # the passes know it, or say that nobody does
+    avals = [ShapedArray(shape, dtype) for dtype, shape in _specs(call.results)]
+    made = Call(
+        target,
+        config_of(call),
+        _orders(call, "operand_layouts"),
+        _orders(call, "result_layouts"),
+        _aliases(call),
+    )
+    return lambda *arrays: made.run(address, avals, *arrays)
+
+
+def _orders(call: Any, name: str) -> Any:
+    """For each array its dimensions, the slowest first; None for those as they come."""
+    if name not in call.attributes:
+        return None
+    orders = []
+    for layout in call.attributes[name]:
+        order = tuple(int(d) for d in reversed(np.asarray(layout)))
+        orders.append(None if order == tuple(range(len(order))) else order)
+    return tuple(orders)
+
+
+def _aliases(call: Any) -> dict[int, int]:
+    """Result -> the operand whose memory it takes over."""
+    if "output_operand_aliases" not in call.attributes:
+        return {}
+    text = str(call.attributes["output_operand_aliases"])
+    return {int(result or 0): int(operand) for result, operand in _ALIAS.findall(text)}
+
+
+def _rename(call: Any, index: int) -> None:
+    from lamina.dialects.vendors import ir
+    from lamina.passes.stablehlo.facts import PYTHON_CALLBACK
+
+    for name in [one if isinstance(one, str) else one.name for one in call.attributes]:
+        if name not in ("has_side_effect", "call_target_name"):
+            del call.attributes[name]
+    with call.context:
+        word, number = (ir.IntegerType.get_signless(n) for n in (32, 64))
+        call.attributes["call_target_name"] = ir.StringAttr.get(PYTHON_CALLBACK)
+        call.attributes["api_version"] = ir.IntegerAttr.get(word, 4)
+        call.attributes["backend_config"] = ir.DictAttr.get(
+            {"index": ir.IntegerAttr.get(number, index)}
+        )
+
+
+def _specs(values: Any) -> list[tuple[np.dtype, tuple[int, ...]]]:
+    from lamina.dialects.types import dtype_of, shape_of
+
+    return [(dtype_of(value.type), tuple(shape_of(value.type))) for value in values]
+
+
+def _place(call: Any) -> str:
+    from lamina.passes.base import source_frames
+
+    frames = source_frames(call.location)
+    return str(frames[0]) if frames else ""
+
+
+def _value(given: Any) -> Any:
+    """An attribute as what a handler is given."""
+    from lamina.dialects.types import dtype_of
+    from lamina.dialects.vendors import ir
+
+    if isinstance(given, ir.BoolAttr):
+        return np.bool_(ir.BoolAttr(given).value)
+    if isinstance(given, ir.IntegerAttr) or isinstance(given, ir.FloatAttr):
+        of = ir.IntegerAttr if isinstance(given, ir.IntegerAttr) else ir.FloatAttr
+        tensor = ir.RankedTensorType.get([], given.type)
+        return dtype_of(tensor).type(of(given).value)
+    if isinstance(given, ir.StringAttr):
+        return ir.StringAttr(given).value
+    if isinstance(given, ir.DictAttr):
+        return values_of(given)
+    if isinstance(given, ir.DenseBoolArrayAttr):
+        return np.array(list(ir.DenseBoolArrayAttr(given)), bool)
+    for of, dtype in (
+        (ir.DenseI8ArrayAttr, np.int8), (ir.DenseI16ArrayAttr, np.int16),
+        (ir.DenseI32ArrayAttr, np.int32), (ir.DenseI64ArrayAttr, np.int64),
+        (ir.DenseF32ArrayAttr, np.float32), (ir.DenseF64ArrayAttr, np.float64),
+    ):  # fmt: skip
+        if isinstance(given, of):
+            return np.array(list(of(given)), dtype)
+    if isinstance(given, ir.DenseElementsAttr):
+        return np.array(ir.DenseElementsAttr(given))
+    if isinstance(given, ir.ArrayAttr):
+        return {str(i): _value(one) for i, one in enumerate(ir.ArrayAttr(given))}
+    raise NotImplementedError(f"an option of a custom call is {given}, which handlers are not given")

@@ -1,0 +1,49 @@
+"""The bytes of a program as JAX hands them over, as an MLIR module.
+
+JAX sends StableHLO's portable artifacts; MLIR bytecode of its own where a program holds ops that
+StableHLO has no version of; some callers text. All of it comes from this process, so it is trusted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lamina.jax_plugin.failures import PluginError
+
+FORMAT = "mlir"
+
+
+def read_program(code: bytes, format: str) -> Any:
+    """The module in a program's bytes.
+
+    Raises PluginError for another format than MLIR's, ParseError for what is no program.
+    """
+    if format != FORMAT:
+        raise PluginError(
+            "UNIMPLEMENTED", f"programs of the format {format!r} are not compiled, only of {FORMAT!r}"
+        )
+    from lamina.dialects.context import decoded, parse
+    from lamina.dialects.foreign import BYTECODE
+    from lamina.dialects.resources import inline_resources
+    from lamina.dialects.shardy import without_shardings
+    from lamina.dialects.sparse_constants import write_sparse_as_dense
+
+    if not code.startswith(BYTECODE):
+        text = without_shardings(decoded(code, "<program>"))
+        return parse(write_sparse_as_dense(inline_resources(text)), name="<program>")
+    from lamina.jax_plugin import shardings
+
+    if shardings.mentions_shardings(code) or not _is_portable(code):
+        code = shardings.without_shardings(code, _version())
+    return parse(code, name="<program>")
+
+
+def _is_portable(code: bytes) -> bool:
+    """Whether bytecode is an artifact that any later StableHLO reads."""
+    return code[5:14] == b"StableHLO"
+
+
+def _version() -> str:
+    from lamina.dialects.vendors import stablehlo_ext
+
+    return str(stablehlo_ext.get_current_version())
