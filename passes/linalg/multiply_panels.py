@@ -48,12 +48,20 @@ from lamina.passes.linalg.parallel import split
 from lamina.passes.linalg.prologue import Copied, Prologue, find_prologue
 from lamina.passes.linalg.reducing import reducing_on_buffers
 from lamina.passes.linalg.register_blocks import Block, Factor
-from lamina.passes.linalg.structure import part_of, places_of, read_generic, sole_fill, subview
+from lamina.passes.linalg.structure import (
+    part_of,
+    places_of,
+    read_generic,
+    sole_fill,
+    stride_along,
+    subview,
+)
 from lamina.passes.loops import add, for_each, for_steps, for_tasks, index
 from lamina.records import Record
 
 _COPIED_BYTES, _COPIED_ROWS = 5 << 19, (32, 192)
 _TURNED_BYTES, _TURNED_ROWS = 1 << 17, (16, 192)
+_WIDE_BYTES = 1 << 20  # of a second factor of f64, of which panels are copied for any rows but so few
 _LEAST_SHARE = 0.03
 """Of the time of the products: what a factor is made in, if the rest is to be worth smaller blocks."""
 
@@ -115,12 +123,14 @@ def _read(contraction: Contraction, options: MultiplyPanels) -> _Product | None:
     if not prologues or fill is None:
         return None
     cost = multiplied + sum(made.cost for made in prologues.values())
-    panels = choose_panels(contraction, prologues, cost >= options.parallel_cost, options.vector_bits)
+    epilogue = find_epilogue(generic, fill)
+    panels = choose_panels(
+        contraction, prologues, cost >= options.parallel_cost, options.vector_bits, epilogue is not None
+    )
     if panels is None or (turns and contraction.b not in panels.made):
         return None
     own = [op for made in prologues.values() for op in made.ops] + [fill, generic.op]
     prologues = {factor: prologues[factor] for factor in panels.made}
-    epilogue = find_epilogue(generic, fill)
     product = _Product(contraction, prologues, panels, cost, fill, epilogue)
     return product if can_be_done_together([*own, product.last], product.last) else None
 
@@ -130,8 +140,17 @@ def _is_worth_copying(contraction: Contraction) -> bool:
     out, and those are enough to make up for a copy, but few enough for all to be in each task."""
     rows = contraction.generic.extents[contraction.row]
     least, most = _TURNED_ROWS if contraction.packs else _COPIED_ROWS
-    large = contraction.bytes_of_b >= (_TURNED_BYTES if contraction.packs else _COPIED_BYTES)
+    copied = _COPIED_BYTES
+    if contraction.element_bytes == 8 and _reads_rows(contraction):
+        most, copied = rows, _WIDE_BYTES
+    large = contraction.bytes_of_b >= (_TURNED_BYTES if contraction.packs else copied)
     return large and least <= rows <= most and not contraction.around
+
+
+def _reads_rows(contraction: Contraction) -> bool:
+    """Whether the terms of a sum lie side by side in the first factor."""
+    factor, (reduced,) = contraction.a, contraction.reduced
+    return stride_along(factor.buffer, factor.map, reduced) == 1
 
 
 class _Emitter:

@@ -14,8 +14,10 @@ from lamina.records import Record
 
 _PANEL_BYTES = 1 << 16  # of what a task makes at a time
 _TILE_BYTES = 1 << 17  # of sums that it keeps beside
+_COPIED_TILE_BYTES = 1 << 19  # of sums that grow in the result, where panels are but copied
 _FEW_TASKS, _ENOUGH_TASKS = 4, 16
 _MOST_ROWS = 128  # that a task makes of a factor
+_MOST_COPIED_ROWS = 1024  # for which a task copies panels of the other factor
 _LEAST_DEPTH = 32
 _LEAST_VECTORS = 2  # of columns
 
@@ -40,22 +42,32 @@ def choose_panels(
     prologues: Mapping[Factor, Prologue | Copied],
     is_large: bool,
     vector_bits: int,
+    has_epilogue: bool,
 ) -> Panels | None:
     """Panels of which no element is made twice; None if there are none, or too few tasks for a product
-    that is large enough for several cores."""
+    that is large enough for several cores. An epilogue reads sums that a task keeps for itself."""
     costly = sorted(prologues, key=lambda factor: -prologues[factor].cost)
     for made in ([tuple(costly)] if len(costly) > 1 else []) + [(factor,) for factor in costly]:
-        found = _panels_of(contraction, made, is_large, vector_bits)
+        found = _panels_of(contraction, prologues, made, is_large, vector_bits, has_epilogue)
         if found is not None:
             return found
     return None
 
 
 def _panels_of(
-    contraction: Contraction, made: tuple[Factor, ...], is_large: bool, vector_bits: int
+    contraction: Contraction,
+    prologues: Mapping[Factor, Prologue | Copied],
+    made: tuple[Factor, ...],
+    is_large: bool,
+    vector_bits: int,
+    has_epilogue: bool,
 ) -> Panels | None:
     extents = contraction.generic.extents
     rows, columns = extents[contraction.row], extents[contraction.column]
+    tile = _TILE_BYTES
+    if all(isinstance(prologues[factor], Copied) for factor in made):
+        rows = _even(rows, _MOST_COPIED_ROWS)
+        tile = _TILE_BYTES if has_epilogue else _COPIED_TILE_BYTES
     terms = extents[contraction.reduced[0]]
     outer = tuple(d for d in contraction.around if any(_uses(factor, d) for factor in made))
     inner = tuple(d for d in contraction.around if d not in outer)
@@ -66,7 +78,7 @@ def _panels_of(
     size = contraction.element_bytes
     lanes = vector_bits // (8 * size)
     if len(made) == 1 and made[0] == contraction.b:
-        most = _TILE_BYTES // (positions * rows * size)
+        most = tile // (positions * rows * size)
         if most < _LEAST_VECTORS * lanes:
             return None  # elements of the other factor would be read again for few columns
         columns = _columns_of_task(columns, lanes, tasks, most)
@@ -79,7 +91,7 @@ def _panels_of(
     line = sum(columns if factor == contraction.b else rows for factor in made) * size
     depth = _depth(terms, min(DEPTH, _PANEL_BYTES // line))
     sums = positions * rows * columns * size
-    if depth < min(terms, _LEAST_DEPTH) or (depth < terms and sums > _TILE_BYTES):
+    if depth < min(terms, _LEAST_DEPTH) or (depth < terms and sums > tile):
         return None
     return Panels(made, outer, inner, rows, columns, depth)
 
@@ -106,8 +118,14 @@ def _rows_of_task(rows: int, tasks: int) -> int:
     """Rows that make tasks enough, the same number for all if that costs few tasks more."""
     if tasks >= _ENOUGH_TASKS and rows <= _MOST_ROWS:
         return rows
-    most = max(1, min(_MOST_ROWS, rows * tasks // _FEW_TASKS))
-    return next((n for n in range(most, most // 2, -1) if rows % n == 0), most)
+    return _even(rows, max(1, min(_MOST_ROWS, rows * tasks // _FEW_TASKS)))
+
+
+def _even(extent: int, most: int) -> int:
+    """At most so many of an extent, the same number each time if that takes few more times."""
+    if extent <= most:
+        return extent
+    return next((n for n in range(most, most // 2, -1) if extent % n == 0), most)
 
 
 def _depth(terms: int, most: int) -> int:

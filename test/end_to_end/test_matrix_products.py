@@ -145,6 +145,23 @@ def test_values(choice, dtype, m, k, n):
         )
 
 
+@pytest.mark.parametrize("m, k, n", [(513, 520, 400), (1101, 310, 517), (2300, 260, 700)])
+@pytest.mark.parametrize("form", ["plain", "followed", "turned"])
+def test_large_products_of_f64_are_ours(m, k, n, form):
+    a, b, c = (_x(*shape, dtype=np.float64) for shape in ((m, k), (k, n), (m, n)))
+    functions = {
+        "plain": lambda a, b, c: a @ b,
+        "followed": lambda a, b, c: 1.5 * (a @ b) + 1.2 * c,
+        "turned": lambda a, b, c: a @ b.T,
+    }
+    given = (a, np.ascontiguousarray(b.T), c) if form == "turned" else (a, b, c)
+    with lamina.enable_x64(True):
+        jitted = lamina.jit(functions[form])
+        found = jitted(*given)
+        assert _of_call(jitted, *given) == "kernel"
+    np.testing.assert_allclose(np.asarray(found), functions[form](*given), rtol=1e-11, atol=1e-10)
+
+
 def test_products_in_loops_and_gradients():
     w, x = _x(8, 8) / 3, _x(8)
 

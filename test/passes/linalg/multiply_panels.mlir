@@ -257,3 +257,23 @@ func.func @turned_copy(%a: memref<64x512xf32>, %b: memref<256x512xf32>, %c: memr
   }
   return
 }
+
+// Of f64, panels are copied for any rows that lie contiguous: here for two times 640, by 64 columns each.
+// CHECK-LABEL: func.func @wide
+// CHECK: scf.forall (%[[M:.*]], %[[N:.*]]) = (0, 0) to (1280, 512) step (640, 64)
+// CHECK: %[[PANEL:.*]] = memref.alloc() : memref<128x64xf64>
+// CHECK: vector.fma
+func.func @wide(%a: memref<1280x512xf64>, %b: memref<512x512xf64>, %c: memref<1280x512xf64>) {
+  %zero = arith.constant 0.0 : f64
+  linalg.generic {indexing_maps = [#no, #ij], iterator_types = ["parallel", "parallel"]} ins(%zero : f64) outs(%c : memref<1280x512xf64>) {
+  ^bb0(%x: f64, %y: f64):
+    linalg.yield %x : f64
+  }
+  linalg.generic {indexing_maps = [#mk, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %b : memref<1280x512xf64>, memref<512x512xf64>) outs(%c : memref<1280x512xf64>) {
+  ^bb0(%x: f64, %y: f64, %z: f64):
+    %0 = arith.mulf %x, %y : f64
+    %1 = arith.addf %z, %0 : f64
+    linalg.yield %1 : f64
+  }
+  return
+}
