@@ -15,7 +15,7 @@ from lamina.core import axes, garbage, tree
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr
 from lamina.core.library import library
-from lamina.core.trace import Tracer, get_aval
+from lamina.core.trace import Tracer, get_aval, is_array_like, makes_array
 from lamina.core.wrapping import function_name, named_place
 from lamina.interpreters.staging import trace_to_jaxpr
 from lamina.jit_options import JitOptions
@@ -78,6 +78,13 @@ def trace_call(
     leaves, in_tree = tree.flatten((dynamic, dynamic_kwargs))
     avals = []
     for i, x in enumerate(leaves):
+        if makes_array(x) and not is_array_like(x):
+            raise ValueError(
+                f"{_shown(options)} was given a {type(x).__name__}, which makes an array of itself "
+                "(__jax_array__) but is no pytree. Triggering __jax_array__() during abstractification is "
+                f"no longer supported: pass {library}.numpy.asarray(x), or register the class by "
+                f"{library}.tree_util.register_dataclass or register_pytree_node."
+            )
         try:
             avals.append(x.aval if isinstance(x, shape_dtype.ShapeDtypeStruct) else get_aval(x))
         except (TypeError, OverflowError) as e:

@@ -134,7 +134,7 @@ def _check(
 
 
 def _dtype(x: Any) -> np.dtype:
-    return np.asarray(x).dtype if not hasattr(x, "dtype") else x.dtype
+    return x.dtype if hasattr(x, "dtype") else dtypes.canonicalize(np.asarray(x).dtype)
 
 
 def _step(args: Any) -> float:

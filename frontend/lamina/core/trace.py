@@ -199,6 +199,8 @@ def get_aval(x: Any) -> ShapedArray:
             return rule(x)
     if type(x) is UndefinedPrimal:
         raise UnknownOperand(repr(x))
+    if makes_array(x):
+        return get_aval(x.__jax_array__())
     raise TypeError(f"{x!r} of type {type(x)} is not a valid {library.name} array type")
 
 

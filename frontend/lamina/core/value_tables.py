@@ -61,9 +61,9 @@ _foreign: set[type] = set()
 
 
 def as_own_arrays(values: Sequence[Any]) -> Sequence[Any]:
-    """Values with arrays in the place of those whose types libraries have added."""
-    if not _foreign:
-        return values
+    """Values with arrays in the place of those whose types libraries have added, or that make arrays
+    of themselves."""
+    values = [x.__jax_array__() if trace.makes_array(x) else x for x in values]
     return [trace.physical(x) if type(x) in _foreign else x for x in values]
 
 

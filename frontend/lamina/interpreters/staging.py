@@ -29,6 +29,7 @@ from lamina.core.trace import (
     Tracer,
     current_trace,
     get_aval,
+    makes_array,
     set_current_trace,
 )
 
@@ -89,6 +90,8 @@ class StagingTrace(Trace):
         elif isinstance(x, np.generic) or (type(x) is np.ndarray and x.ndim == 0):
             aval = get_aval(x)
             return Literal(np.asarray(x).astype(aval.dtype)[()], aval)
+        elif makes_array(x):
+            return self.atom(x.__jax_array__())
         var = self.constvars.get(id(x))
         if var is None:
             var = self.constvars[id(x)] = Var(get_aval(x))

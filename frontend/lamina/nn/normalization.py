@@ -17,7 +17,6 @@ from lamina.numpy.promotion import (
     Axis,
     DTypeLike,
     canonical_axes,
-    check_arraylike,
     literal,
     promote_args_inexact,
     requested_dtype,
@@ -44,8 +43,9 @@ def _only(x: Array, where: Any) -> Array:
 def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """exp(x) / sum(exp(x)) over axes; elements where `where` does not hold count as -inf.
 
-    x     numbers of any shape; integers become floats.
-    axis  an axis, several, or None for all.
+    x      numbers of any shape; integers become floats.
+    axis   an axis, several, or None for all.
+    where  booleans that fit x: which elements count; where none does, the result is 0.
 
     >>> lamina.nn.softmax(jnp.zeros(4)).tolist()
     [0.25, 0.25, 0.25, 0.25]
@@ -59,7 +59,10 @@ def _softmax(x: Any, where: Any, *, axes: tuple[int, ...]) -> Array:
     weights = jnp.exp(_only(x, where) - _greatest(x, axes, where))
     if where is not None:
         weights = jnp.where(where, weights, 0)
-    return weights / jnp.sum(weights, axes, keepdims=True)
+    total = jnp.sum(weights, axes, keepdims=True)
+    if where is not None:  # a sum of nothing: the greatest that counts adds 1
+        total = jnp.where(total == 0, 1, total)
+    return weights / total
 
 
 def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
@@ -195,7 +198,7 @@ def one_hot(
     """For each number a vector, along a new axis, that is 1 there and 0 elsewhere; all 0 for
     numbers out of range.
 
-    x            integers, of any shape.
+    x            integers, of any shape; an array or a list.
     num_classes  the size of the new axis.
     dtype        of the result; by default the default float dtype.
     axis         where the new axis is.
@@ -203,7 +206,6 @@ def one_hot(
     >>> lamina.nn.one_hot(jnp.array([0, 2]), 3).tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    check_arraylike("one_hot", x)
     try:
         count = operator.index(num_classes)
     except TypeError as e:

@@ -42,20 +42,22 @@ _REFUSED = (list, tuple, set, dict)
 _PLAIN = frozenset((ArrayImpl, bool, int, float, complex))
 
 
-def _accepts(other: Any, symbol: str) -> bool:
+def _accepts(self: Any, other: Any, symbol: str, reflected: bool = False) -> bool:
     """Whether an operator computes with `other`; else Python asks the other operand's type. Not for
     sequences: `==` and `!=` would be answered by whether the two are one object."""
-    if isinstance(other, _REFUSED):
+    if type(other) in _REFUSED:
+        kind = type(other).__name__
+        names = (kind, type(self).__name__) if reflected else (type(self).__name__, kind)
         raise TypeError(
-            f"unsupported operand type(s) for {symbol}: 'Array' and {type(other).__name__!r}: "
-            f"make an array of the {type(other).__name__} first, by jnp.asarray"
+            f"unsupported operand type(s) for {symbol}: {names[0]!r} and {names[1]!r}: make an array of "
+            f"the {kind} first, by jnp.asarray"
         )
     return not isinstance(other, _FOREIGN) and is_array_like(other)
 
 
 def _binary(function: Callable[[Any, Any], Any], symbol: str) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
-        if not _accepts(other, symbol):
+        if not _accepts(self, other, symbol):
             if not makes_array(other):
                 return NotImplemented
             other = other.__jax_array__()
@@ -67,7 +69,7 @@ def _binary(function: Callable[[Any, Any], Any], symbol: str) -> Callable[[Any, 
 
 def _reflected(function: Callable[[Any, Any], Any], symbol: str) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
-        if not _accepts(other, symbol):
+        if not _accepts(self, other, symbol, True):
             if not makes_array(other):
                 return NotImplemented
             other = other.__jax_array__()

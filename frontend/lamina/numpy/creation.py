@@ -274,7 +274,7 @@ def full(shape: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, *,
     >>> jnp.full((2, 2), 7).tolist()
     [[7, 7], [7, 7]]
     """
-    check_arraylike("full", fill_value)
+    (fill_value,) = check_arraylike("full", fill_value)
     dims = as_shape(shape)
     have, weak = common_type(fill_value)
     to = requested_dtype(dtype, "full", keep=have)
@@ -351,8 +351,8 @@ def full_like(a: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, sha
     [9, 9]
     """
     if type(a) not in _SCALARS and not (hasattr(a, "shape") and hasattr(a, "dtype")):
-        check_arraylike("full_like", a)
-    check_arraylike("full_like", fill_value)
+        (a,) = check_arraylike("full_like", a)
+    (fill_value,) = check_arraylike("full_like", fill_value)
     dims = (
         tuple(np.shape(a) if type(a) in _SCALARS else a.shape) if shape is None else as_shape(shape)
     )

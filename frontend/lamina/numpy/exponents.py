@@ -12,6 +12,7 @@ from lamina.core import dtypes
 from lamina.core.library import library
 from lamina.core.trace import get_aval
 from lamina.numpy._eager import compiled
+from lamina.numpy.bessel_functions import bessel_i0
 from lamina.numpy.promotion import (
     Array,
     ArrayLike,
@@ -417,5 +418,4 @@ def i0(x: ArrayLike) -> Array:
 
 @compiled
 def _i0(x: Any) -> Array:
-    x = lax.abs(x)
-    return lax.mul(lax.exp(x), lax.bessel_i0e(x))
+    return bessel_i0(x)

@@ -174,7 +174,8 @@ def _modf(x: Any) -> tuple[Array, Array]:
 
 
 def spacing(x: ArrayLike, /) -> Array:
-    """The distance from x to the next number away from zero, with the sign of x.
+    """The distance from x to the next number away from zero, with the sign of x; of f16, as NumPy has it,
+    that to the next greater number.
 
     x  a real array or number
 
@@ -190,6 +191,8 @@ def spacing(x: ArrayLike, /) -> Array:
 
 @compiled
 def _spacing(x: Any) -> Array:
+    if get_aval(x).dtype == np.float16:
+        return lax.sub(lax.nextafter(x, lax.full_like(x, np.inf)), x)
     integers, mantissa, _ = _bits_of(x)
     bits = lax.bitcast_convert_type(x, integers)
     width = integers.itemsize * 8
@@ -201,7 +204,7 @@ def _spacing(x: Any) -> Array:
     normal = lax.shift_left(unit, literal(bits, mantissa))
     place = lax.max(lax.sub(raw, literal(bits, 1)), literal(bits, 0))
     denormal = lax.shift_left(literal(bits, 1), place)
-    sign = lax.bitwise_and(bits, literal(bits, -(1 << (width - 1))))
     ulp = pick(lax.gt(unit, literal(bits, 0)), normal, denormal)
+    sign = lax.bitwise_and(bits, literal(bits, -(1 << (width - 1))))
     out = lax.bitcast_convert_type(lax.bitwise_or(ulp, sign), get_aval(x).dtype)
     return pick(lax.eq(raw, field), literal(x, np.nan), out)

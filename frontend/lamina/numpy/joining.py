@@ -51,7 +51,7 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: DTypeLike | None = Non
     parts = _sequence("concatenate", arrays)
     if not parts:
         raise ValueError("Need at least one array to concatenate.")
-    check_arraylike("concatenate", *parts)
+    parts = list(check_arraylike("concatenate", *parts))
     if axis is None:
         return concatenate([ravel(p) for p in parts], 0, dtype)
     if np.ndim(parts[0]) == 0:
@@ -94,7 +94,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None 
     parts = _sequence("stack", arrays)
     if not parts:
         raise ValueError("Need at least one array to stack.")
-    check_arraylike("stack", *parts)
+    parts = list(check_arraylike("stack", *parts))
     shapes = [np.shape(p) if not hasattr(p, "shape") else tuple(p.shape) for p in parts]
     if any(s != shapes[0] for s in shapes):
         raise ValueError(

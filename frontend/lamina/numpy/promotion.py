@@ -22,7 +22,7 @@ from lamina.core.array_likes import ArrayLike as ArrayLike
 from lamina.core.array_likes import DTypeLike as DTypeLike
 from lamina.core.library import library
 from lamina.core.source_info import is_internal
-from lamina.core.trace import get_aval, is_array_like
+from lamina.core.trace import get_aval, is_array_like, makes_array
 from lamina.core.type_promotion import promote_types
 from lamina.lax import broadcast_shapes as broadcast_shapes
 from lamina.lax.convert import convert as convert_weakly
@@ -33,10 +33,15 @@ _SCALARS = (bool, int, float, complex)
 _KIND = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 
 
-def check_arraylike(name: str, *args: Any) -> None:
-    """Raises TypeError unless each argument is an array, a NumPy or a Python scalar."""
+def check_arraylike(name: str, *args: Any) -> tuple[Any, ...]:
+    """Raises TypeError unless each argument is an array, a NumPy or a Python scalar, or makes an array
+    of itself (`__jax_array__`). Gives the arguments, with arrays in the place of the latter."""
+    makers = False
     for position, x in enumerate(args):
         if not is_array_like(x):
+            if makes_array(x):
+                makers = True
+                continue
             if isinstance(x, (np.ndarray, np.generic)):
                 get_aval(x)  # raises the error that names the dtype
             hint = f" {library}.numpy.asarray makes an array of it." if isinstance(x, (list, tuple)) else ""
@@ -44,6 +49,7 @@ def check_arraylike(name: str, *args: Any) -> None:
                 f"{name} requires ndarray or scalar arguments, got {type(x)} at position "
                 f"{position}.{hint}"
             )
+    return tuple(x.__jax_array__() if makes_array(x) else x for x in args) if makers else args
 
 
 def requested_dtype(dtype: DTypeLike | None, name: str, *, keep: np.dtype | None = None) -> np.dtype:
@@ -222,12 +228,12 @@ def check_ranks(name: str, shapes: list[tuple[int, ...]]) -> None:
 
 def promote_args(name: str, *args: ArrayLike) -> list[Array]:
     """Checked arguments in one dtype and one rank."""
-    check_arraylike(name, *args)
+    args = check_arraylike(name, *args)
     return promote_shapes(name, *_promoted(name, promote_dtypes, args))
 
 
 def promote_args_inexact(name: str, *args: ArrayLike) -> list[Array]:
-    check_arraylike(name, *args)
+    args = check_arraylike(name, *args)
     return promote_shapes(name, *_promoted(name, promote_inexact, args))
 
 
@@ -237,7 +243,7 @@ def promote_strong(name: str, *args: ArrayLike) -> list[Array]:
 
 
 def promote_args_numeric(name: str, *args: ArrayLike) -> list[Array]:
-    check_arraylike(name, *args)
+    args = check_arraylike(name, *args)
     return promote_shapes(name, *_promoted(name, promote_numeric, args))
 
 

@@ -71,6 +71,13 @@ def sum_dtype(name: str, x: Array, dtype: DTypeLike | None, widen: bool = True) 
     return default if have == np.bool_ or have.itemsize < default.itemsize else have
 
 
+def _scalar(name: str, initial: Any) -> Any:
+    check_arraylike(name, initial)
+    if np.shape(initial):
+        raise ValueError(f"{name}: initial value must be a scalar. Got array of shape {np.shape(initial)}")
+    return initial
+
+
 def _accumulated(name: str, op: Callable[..., Array], neutral: int, a: ArrayLike, axis: Axis,
                  dtype: DTypeLike | None, keepdims: bool, initial: Any, where: Any,
                  promote_integers: bool) -> Array:  # fmt: skip
@@ -85,8 +92,7 @@ def _accumulated(name: str, op: Callable[..., Array], neutral: int, a: ArrayLike
         combine = lax.bitwise_or if neutral == 0 else lax.bitwise_and
     out = _reduce(name, op, x, axis, keepdims, where, neutral)
     if initial is not None:
-        check_arraylike(name, initial)
-        out = combine(convert(initial, work), out)
+        out = combine(convert(_scalar(name, initial), work), out)
     return out if work == to else lax.convert_element_type(out, to)
 
 
@@ -187,8 +193,7 @@ def _extremum(name: str, op: Callable[..., Array], combine: Callable[..., Array]
     neutral = dtypes.least(x.dtype) if name == "max" else dtypes.greatest(x.dtype)
     out = _reduce(name, op, x, axis, keepdims, where, neutral)
     if initial is not None:
-        check_arraylike(name, initial)
-        out = combine(convert(initial, x.dtype), out)
+        out = combine(convert(_scalar(name, initial), x.dtype), out)
     return out
 
 
@@ -209,11 +214,6 @@ def minmax(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = F
     """
     x = prepared("minmax", a, out)
     low, high = initial if isinstance(initial, tuple) else (initial, initial)
-    for number in (low, high):
-        if number is not None and np.shape(number):
-            raise ValueError(
-                f"initial value must be a scalar. Got array of shape {np.shape(number)}"
-            )
     return (
         _extremum("min", lax.reduce_min, lax.min, x, axis, keepdims, low, where),
         _extremum("max", lax.reduce_max, lax.max, x, axis, keepdims, high, where),

@@ -50,14 +50,14 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
     if x is None and y is None:
         from lamina.numpy.searching import nonzero
 
-        check_arraylike("where", condition)
+        (condition,) = check_arraylike("where", condition)
         return nonzero(condition, size=size, fill_value=fill_value)
     if x is None or y is None:
         raise ValueError("Either both or neither of the x and y arguments should be provided to "
                          f"{library}.numpy.where.")  # fmt: skip
     if size is not None or fill_value is not None:
         raise ValueError("size and fill_value arguments cannot be used in the three-term where.")
-    check_arraylike("where", condition, x, y)
+    condition, x, y = check_arraylike("where", condition, x, y)
     return _where(condition, x, y)
 
 
@@ -85,8 +85,9 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
                          f"({len(condlist)} vs {len(choicelist)})")  # fmt: skip
     if not condlist:
         raise ValueError("condlist must be non-empty")
-    check_arraylike("select", *condlist, *choicelist, default)
-    *choices, out = promote_dtypes(*choicelist, default)
+    arrays = check_arraylike("select", *condlist, *choicelist, default)
+    condlist = arrays[: len(condlist)]
+    *choices, out = promote_dtypes(*arrays[len(condlist) :])
     for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
         if get_aval(condition).dtype != np.bool_:
             raise TypeError(f"select conditions must be boolean, got {get_aval(condition).dtype}")

@@ -87,6 +87,8 @@ def unique(
         at = canonical_axis(axis, len(x.shape))
         front = moveaxis(x, at, 0)
         rows, shape = lax.reshape(front, (front.shape[0], _rest(front))), front.shape
+    if dtypes.is_complex(rows.dtype):  # those with a NaN in one part are NaN, and are sorted as that
+        rows = pick(lax.ne(rows, rows), literal(rows, np.nan), rows)
     order, first = _groups(rows, equal_nan=bool(equal_nan))
     count = int(np.asarray(first).sum()) if size is None else size
     n = rows.shape[0]
@@ -363,9 +365,16 @@ def setxor1d(
     [1, 2]
     """
     check_arraylike("setxor1d", ar1, ar2)
+    arrays = promote_dtypes(asarray(ar1), asarray(ar2))
+    if assume_unique:
+        values = sort(concatenate([ravel(x) for x in arrays]))
+        n = values.shape[0]
+        new = lax.ne(lax.slice(values, (min(n, 1),), (n,)), lax.slice(values, (0,), (max(n - 1, 0),)))
+        end = lax.full((min(n, 1),), True)
+        alone = logical_and(concatenate([end, new]), concatenate([new, end]))
+        return _chosen(values, alone, size, fill_value)
     if size is None:
         return sort(concatenate([setdiff1d(ar1, ar2), setdiff1d(ar2, ar1)]))
-    arrays = promote_dtypes(asarray(ar1), asarray(ar2))
     (a, there_a), (b, there_b) = (_distinct(x, size) for x in arrays)
     alone = concatenate([logical_and(isin(a, b, invert=True), there_a),
                          logical_and(isin(b, a, invert=True), there_b)])  # fmt: skip

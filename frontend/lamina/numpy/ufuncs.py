@@ -214,7 +214,9 @@ class ufunc:
             raise ValueError("outer only supported for functions returning a single value")
         check_arraylike(f"{self.__name__}.outer", A, B)
         ndim = len(get_aval(B).shape)
-        return self(lax.reshape(asarray(A), (*get_aval(A).shape, *(1,) * ndim)), B)
+        wide = (*(1,) * len(get_aval(A).shape), *get_aval(B).shape)
+        return self(lax.reshape(asarray(A), (*get_aval(A).shape, *(1,) * ndim)),
+                    lax.reshape(asarray(B), wide))  # fmt: skip
 
     def reduceat(self, a: ArrayLike, indices: Any, axis: int = 0, dtype: DTypeLike | None = None,
                  out: None = None) -> Array:  # fmt: skip
@@ -231,6 +233,8 @@ class ufunc:
         rows = lax.convert_element_type(_first(x, at), to)
         n = rows.shape[0]
         starts = lax.convert_element_type(starts, np.int32)
+        if starts.shape == (0,):
+            return lax.full(tuple(0 if i == at else k for i, k in enumerate(x.shape)), 0, to)
         ends = lax.concatenate([lax.slice(starts, (1,), starts.shape), lax.full((1,), n, np.int32)], 0)
         starts = lax.select(lax.lt(starts, np.int32(0)), lax.add(starts, np.int32(n)), starts)
         wide = (starts.shape[0], *(1,) * (len(rows.shape) - 1))

@@ -217,7 +217,7 @@ def _fitted(y: Any, shape: tuple[int, ...]) -> Any:
 
 def _update(op: str, x: Array, index: Any, values: ArrayLike, sorted_: bool, unique: bool,
             mode: Any, wrap: bool) -> Array:  # fmt: skip
-    check_arraylike(f"at[].{op}", values)
+    (values,) = check_arraylike(f"at[].{op}", values)
     check_mode(mode)
     aval = get_aval(x)
     x, values = _of_one_dtype(op, x, values)

@@ -127,7 +127,7 @@ def _loggamma_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
     log_sample = _loggamma(words, a)
     sample = lax.exp(log_sample)
     smallest = literal(sample, dtypes.finfo(sample.dtype).tiny)
-    sample = jnp.where(lax.eq(log_sample, literal(log_sample, 0)), smallest, sample)
+    sample = jnp.where(lax.eq(sample, literal(sample, 0)), smallest, sample)
     grad = lax.div(lax.random_gamma_grad(a, sample), sample)
     return log_sample, lax.mul(tangents[1], grad)
 

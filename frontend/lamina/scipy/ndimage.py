@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from lamina import lax
 from lamina import numpy as jnp
 from lamina.core import dtypes
 from lamina.numpy._eager import compiled
@@ -37,7 +38,7 @@ def map_coordinates(input: Any, coordinates: Sequence[Any], order: int, mode: st
     >>> print(lamina.scipy.ndimage.map_coordinates(grid, places, order=1))
     [1.  1.5]
     """
-    check_arraylike("map_coordinates", input, *coordinates, cval)
+    check_arraylike("map_coordinates", input, cval)
     x = jnp.asarray(input)
     places = [jnp.asarray(c) for c in coordinates]
     if len(places) != len(x.shape):
@@ -69,12 +70,17 @@ def _inside(index: Any, n: int, mode: str) -> tuple[Any, Any]:
     return jnp.minimum(place, 2 * n - 1 - place), True
 
 
+def _rounded(x: Any) -> Any:
+    """The nearest integer; halves go away from zero."""
+    return lax.round(x) if dtypes.is_inexact(x.dtype) else x
+
+
 @compiled(static=("order", "mode"))
 def _map(x: Any, places: list[Any], outside: Any, *, order: int, mode: str) -> Any:
     corners: list[Any] = []
     for c, n in zip(places, x.shape, strict=True):
         if order == 0 or dtypes.is_integer(c.dtype):
-            nearest = jnp.round(c).astype(np.int32)
+            nearest = _rounded(c).astype(np.int32)
             corners.append([(*_inside(nearest, n, mode), None)])
             continue
         (c,) = promote_inexact(c)
@@ -93,5 +99,5 @@ def _map(x: Any, places: list[Any], outside: Any, *, order: int, mode: str) -> A
             value = value if weight is None else value * weight
         total = value if total is None else total + value
     if dtypes.is_integer(x.dtype) and dtypes.is_inexact(total.dtype):
-        total = jnp.round(total)
+        total = _rounded(total)
     return total.astype(x.dtype)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lamina import lax
+from lamina.core import dtypes
 from lamina.numpy.promotion import Array
 
 _SUFFICIENT, _CURVATURE = 1e-4, 0.9
@@ -20,6 +21,16 @@ class Point(NamedTuple):
     value: Array
     slope: Array
     gradient: Array
+
+
+def inner(x: Array, y: Array) -> Array:
+    """The real part of the scalar product."""
+    return lax.real((lax.conj(x) * y).sum()) if dtypes.is_complex(x.dtype) else (x * y).sum()
+
+
+def scaled(factor: Array, x: Array) -> Array:
+    """A real number times a vector, which may be complex."""
+    return lax.convert_element_type(factor, x.dtype) * x
 
 
 class _State(NamedTuple):
@@ -38,8 +49,12 @@ def line_search(
     value: Array,
     gradient: Array,
     most: int,
+    before: Array | None = None,
 ) -> tuple[Point, Array, Array]:
     """The chosen point, whether it satisfies the conditions, and how often the function was called.
+
+    before  the value before the last step: the first trial is where a parabola that falls as much again
+            has its minimum (equation 3.60), at most 1; None: 1.
 
     Nocedal & Wright, "Numerical Optimization" (2006), algorithms 3.5 and 3.6 in one loop; the
     zoom's trial is the minimum of a cubic, kept away from the ends of the interval.
@@ -50,10 +65,14 @@ def line_search(
         return lax.full((), v, kind)
 
     def at(step: Array) -> Point:
-        value, gradient = value_and_grad(x + step * direction)
-        return Point(step, value, (gradient * direction).sum(), gradient)
+        value, gradient = value_and_grad(x + scaled(step, direction))
+        return Point(step, value, inner(gradient, direction), gradient)
 
-    start = Point(number(0), value, (gradient * direction).sum(), gradient)
+    start = Point(number(0), value, inner(gradient, direction), gradient)
+    first_step = number(1)
+    if before is not None:
+        guess = 2.02 * (value - before) / start.slope
+        first_step = lax.select((guess > 0) & (guess < 1), guess, first_step)
 
     def trial(s: _State) -> Array:
         a, b = s.low, s.high
@@ -65,7 +84,7 @@ def line_search(
         near, far = a.step + 0.1 * width, a.step + 0.9 * width
         inside = (guess > lax.min(near, far)) & (guess < lax.max(near, far))
         zoom = lax.select(inside, guess, a.step + 0.5 * width)
-        wider = lax.select(s.count == 0, number(1), 2 * s.low.step)
+        wider = lax.select(s.count == 0, first_step, 2 * s.low.step)
         return lax.select(s.bracketed, zoom, wider)
 
     def pick(flag: Array, a: Point, b: Point) -> Point:

@@ -9,8 +9,9 @@ import numpy as np
 
 from lamina import lax
 from lamina.api import value_and_grad
+from lamina.core import dtypes
 from lamina.numpy.promotion import Array
-from lamina.scipy.optimize.line_search import line_search
+from lamina.scipy.optimize.line_search import inner, line_search, scaled
 
 
 def _size(x: Array, norm: float) -> Array:
@@ -22,6 +23,7 @@ def _size(x: Array, norm: float) -> Array:
 class _Bfgs(NamedTuple):
     x: Array
     value: Array
+    before: Array  # the value before the last step
     gradient: Array
     inverse: Array
     status: Array
@@ -57,7 +59,7 @@ def minimize_bfgs(
     def step(s: _Bfgs) -> _Bfgs:
         direction = -(s.inverse @ s.gradient)
         point, found, calls = line_search(
-            both, s.x, direction, s.value, s.gradient, line_search_maxiter
+            both, s.x, direction, s.value, s.gradient, line_search_maxiter, s.before
         )
         move = point.step * direction
         change = point.gradient - s.gradient
@@ -72,10 +74,12 @@ def minimize_bfgs(
         ended = lax.select(
             lax.bitwise_not(found) & (ended != _CONVERGED), integer(_NO_STEP), ended
         )
-        return _Bfgs(s.x + move, point.value, point.gradient, inverse, ended, s.calls + calls,
+        return _Bfgs(s.x + move, point.value, s.value, point.gradient, inverse, ended, s.calls + calls,
                      steps)  # fmt: skip
 
-    start = _Bfgs(x0, value, gradient, lax.full((n, n), 0, x0.dtype) + eye,
+    # As if a step of the gradient's length had been taken along it, with half of that gain.
+    before = value + lax.sqrt((gradient * gradient).sum()) / 2
+    start = _Bfgs(x0, value, before, gradient, lax.full((n, n), 0, x0.dtype) + eye,
                   status(gradient, integer(0)), integer(1), integer(0))  # fmt: skip
     end = lax.while_loop(lambda s: s.status == _RUNNING, step, start)
     return (end.x, end.status == _CONVERGED, end.status, end.value, end.gradient, end.inverse,
@@ -113,7 +117,12 @@ def minimize_lbfgs(
     most = unlimited if maxiter is None and maxfun is None and maxgrad is None else maxiter
     most = unlimited if most is None else most
     most_calls = min(unlimited if v is None else v for v in (maxfun, maxgrad))
-    both = value_and_grad(fun)
+    real = dtypes.real_dtype(x0.dtype)
+
+    def both(x: Any) -> tuple[Array, Array]:
+        value, gradient = value_and_grad(fun)(x)
+        return value, lax.conj(gradient) if dtypes.is_complex(x0.dtype) else gradient
+
     value, gradient = both(x0)
 
     def integer(v: int) -> Array:
@@ -122,12 +131,12 @@ def minimize_lbfgs(
     def step(s: _Lbfgs) -> _Lbfgs:
         along = _direction(s)
         point, found, calls = line_search(both, s.x, along, s.value, s.gradient, maxls)
-        move, change = point.step * along, point.gradient - s.gradient
-        curvature = (change * move).sum()
+        move, change = scaled(point.step, along), point.gradient - s.gradient
+        curvature = inner(change, move)
         usable = curvature > 0
         safe = lax.select(usable, curvature, lax.full_like(curvature, 1))
         weight = lax.select(usable, 1 / safe, lax.full_like(safe, 0))
-        scale = lax.select(usable, curvature / (change * change).sum(), s.scale)
+        scale = lax.select(usable, curvature / inner(change, change), s.scale)
         steps, calls = s.steps + 1, s.calls + calls
         status = lax.select(calls >= most_calls, integer(2), integer(_RUNNING))
         status = lax.select(steps >= most, integer(_TOO_MANY), status)
@@ -140,7 +149,7 @@ def minimize_lbfgs(
 
     table = lax.full((maxcor, n), 0, x0.dtype)
     first = lax.select(_size(gradient, norm) < gtol, integer(_CONVERGED), integer(_RUNNING))
-    weights, scale = lax.full((maxcor,), 0, x0.dtype), lax.full((), 1, x0.dtype)
+    weights, scale = lax.full((maxcor,), 0, real), lax.full((), 1, real)
     start = _Lbfgs(x0, value, gradient, table, table, weights, scale, first, integer(1), integer(0))
     end = lax.while_loop(lambda s: s.status == _RUNNING, step, start)
     success = (end.status == _CONVERGED) | (end.status == 4)
@@ -156,16 +165,16 @@ def _direction(s: _Lbfgs) -> Array:
     def back(i: Any, state: Any) -> Any:
         q, alphas = state
         j = kept - 1 - i
-        alpha = s.weights[j] * (s.moves[j] * q).sum()
-        return q - alpha * s.changes[j], alphas.at[j].set(alpha)
+        alpha = s.weights[j] * inner(s.moves[j], q)
+        return q - scaled(alpha, s.changes[j]), alphas.at[j].set(alpha)
 
     def forth(j: Any, r: Array) -> Array:
-        beta = s.weights[j] * (s.changes[j] * r).sum()
-        return r + s.moves[j] * (alphas[j] - beta)
+        beta = s.weights[j] * inner(s.changes[j], r)
+        return r + scaled(alphas[j] - beta, s.moves[j])
 
-    none = lax.full((kept,), 0, s.x.dtype)
+    none = lax.full_like(s.weights, 0)
     q, alphas = lax.fori_loop(0, kept, back, (s.gradient, none))
-    return -lax.fori_loop(0, kept, forth, s.scale * q)
+    return -lax.fori_loop(0, kept, forth, scaled(s.scale, q))
 
 
 def _pushed(table: Array, row: Array) -> Array:

@@ -326,10 +326,10 @@ def _spectra(signals: list[Array], win: Array, fs: ArrayLike, plan: _Plan, densi
         scale = 1.0 / win.sum() ** 2
     scale = scale if density else lax.sqrt(asarray(scale))
     real = _real(signals[0].dtype)
-    result = result * lax.convert_element_type(scale, _kind_of(scale, real))
+    result = result * lax.convert_element_type(scale, result.dtype)
     if plan.one_sided and density:
         # Each but the first, and but the last of an even length, stands for two.
-        doubled = np.full(result.shape[-1], 2, real)
+        doubled = np.full(result.shape[-1], 2, result.dtype)
         doubled[0] = 1
         if plan.length % 2 == 0:
             doubled[-1] = 1

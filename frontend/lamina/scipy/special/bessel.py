@@ -8,6 +8,7 @@ from typing import Any
 from lamina import lax
 from lamina import numpy as jnp
 from lamina.numpy._eager import compiled
+from lamina.numpy.bessel_functions import bessel_i0, bessel_i1
 from lamina.numpy.promotion import Array, ArrayLike, promote_args_inexact
 
 
@@ -43,7 +44,7 @@ def i0(x: ArrayLike) -> Array:
     [1.016 1.063]
     """
     (x,) = promote_args_inexact("i0", x)
-    return lax.mul(lax.exp(lax.abs(x)), lax.bessel_i0e(x))
+    return bessel_i0(x)
 
 
 @compiled
@@ -56,7 +57,7 @@ def i1(x: ArrayLike) -> Array:
     [0.126 0.258]
     """
     (x,) = promote_args_inexact("i1", x)
-    return lax.mul(lax.exp(lax.abs(x)), lax.bessel_i1e(x))
+    return bessel_i1(x)
 
 
 def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:

@@ -5,6 +5,8 @@ a, b  its two shapes, positive.
 
 from __future__ import annotations
 
+import math
+
 from lamina import numpy as jnp
 from lamina.numpy.promotion import Array
 from lamina.scipy import special
@@ -23,7 +25,8 @@ def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike,
     """
     z = (x - loc) / scale
     log = special.xlogy(a - 1, z) + special.xlog1py(b - 1, -z) - special.betaln(a, b)
-    return outside((z < 0) | (z > 1), log - jnp.log(scale))
+    density = outside((z < 0) | (z > 1), log - jnp.log(scale))
+    return outside((a <= 0) | (b <= 0), density, math.nan)
 
 
 pdf = density(logpdf)

@@ -30,7 +30,8 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     >>> print(of(jnp.array([1, 2]), 3, jnp.array([0.5, 0.5])).round(3))
     -0.981
     """
-    x, n, p = (jnp.asarray(v) for v in promote_inexact(x, n, p))
+    p = jnp.asarray(promote_inexact(p)[0])
+    x, n = (jnp.asarray(v).astype(p.dtype) for v in (x, n))
     ways = special.gammaln(n + 1) - jnp.sum(special.gammaln(x + 1), -1)
     value = ways + jnp.sum(special.xlogy(x, p), -1)
     return jnp.where(jnp.sum(x, -1) == n, value, -math.inf)
