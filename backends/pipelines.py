@@ -21,6 +21,7 @@ STABLEHLO_PREPARE = (
     (r"!quant\.", "stablehlo-define-quantized"),
     (r"stablehlo\.(get_)?tuple", "stablehlo-forward-tuples"),
     (r"stablehlo\.custom_call @lapack_", "stablehlo-adopt-lapack"),
+    (r"stablehlo\.custom_call @ApproxTopK", "stablehlo-expand-approx-top-k"),
     (r"stablehlo\.(unary_einsum|dot|broadcast)\b", "func.func(stablehlo-legalize-deprecated-ops)"),
     (r"stablehlo\.(unary_)?einsum", "stablehlo-expand-einsum"),
     # What several devices, or effects in order, are where there is one device and no effect.

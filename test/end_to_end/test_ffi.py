@@ -15,7 +15,9 @@ from lamina import ffi
 SOURCE = r"""
 #include <cmath>
 #include <cstring>
+#include <chrono>
 #include <string_view>
+#include <thread>
 #include "xla/ffi/api/ffi.h"
 namespace ffi = xla::ffi;
 
@@ -64,8 +66,28 @@ ffi::Error Scratch(ffi::ScratchAllocator scratch, ffi::ResultBuffer<ffi::F32> y)
 }
 XLA_FFI_DEFINE_HANDLER_SYMBOL(scratch, Scratch,
     ffi::Ffi::Bind().Ctx<ffi::ScratchAllocator>().Ret<ffi::Buffer<ffi::F32>>());
+
+// Goes on after it has returned: in XLA's threads, and in one of its own.
+ffi::Future Later(ffi::ThreadPool pool, ffi::Buffer<ffi::F32> x, bool fails, ffi::ResultBuffer<ffi::F32> y) {
+  ffi::Promise promise;
+  ffi::Future future(promise);
+  const float* from = x.typed_data();
+  float* to = y->typed_data();
+  const size_t count = x.element_count() * (pool.num_threads() > 0);
+  pool.Schedule([=, promise = std::move(promise)]() mutable {
+    std::thread([=, promise = std::move(promise)]() mutable {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      for (size_t i = 0; i < count; ++i) to[i] = 2 * from[i];
+      if (fails) promise.SetError(ffi::Error::Internal("later it failed"));
+      else promise.SetAvailable();
+    }).detach();
+  });
+  return future;
+}
+XLA_FFI_DEFINE_HANDLER_SYMBOL(later, Later, ffi::Ffi::Bind().Ctx<ffi::ThreadPool>()
+    .Arg<ffi::Buffer<ffi::F32>>().Attr<bool>("fails").Ret<ffi::Buffer<ffi::F32>>());
 """
-NAMES = ("scaled", "memory", "add_to", "nested", "scratch")
+NAMES = ("scaled", "memory", "add_to", "nested", "scratch", "later")
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 OPTIONS = {"scale": np.float32(0.5), "power": 3, "negate": True, "mode": "plain",
            "shift": np.array([10, 20, 30], np.float32)}  # fmt: skip
@@ -184,6 +206,26 @@ def test_errors_of_handlers_and_of_calls(handlers):
         lamina.vmap(lambda x: scaled(LAMINA, x))(X)
     with pytest.raises(lamina.errors.JaxRuntimeError, match="attribute 'options' of an FFI call is <object"):
         ffi.ffi_call("nested", shape)(options=object())
+
+
+def test_programs_of_jax_call_what_is_registered_with_jax():
+    from jax_programs import compiled, run
+
+    from lamina.jax_plugin.compiler import PluginError
+
+    program = compiled(lambda x: scaled(JAX, x), X)
+    for got, want in zip(run(program, [X]), scaled(JAX, X), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+    with pytest.raises(PluginError, match="calls handlers of FFI targets, so it can't be serialised"):
+        program.serialize()
+
+
+def test_handlers_that_promise_a_result():
+    shape = lamina.ShapeDtypeStruct(X.shape, np.float32)
+    later = ffi.ffi_call("later", shape)
+    np.testing.assert_array_equal(lamina.jit(lambda x: later(x, fails=False) + 1)(X), 2 * X + 1)
+    with pytest.raises(lamina.errors.JaxRuntimeError, match="INTERNAL: later it failed"):
+        later(X, fails=True).block_until_ready()
 
 
 def test_what_cannot_be_registered(handlers):

@@ -2,8 +2,9 @@
 
 `register_ffi_target` takes handlers that were compiled against XLA's headers (version 0 of its typed
 interface), as C++ libraries for JAX bring them; `ffi_call` calls one. A call copies its arrays, and
-happens on one thread. There is no memory, stream, thread pool or state of XLA for a handler to ask
-for: one that does gets the error UNIMPLEMENTED, which the call raises.
+happens on one thread: tasks of XLA's thread pool run at once, and a future that a handler gives is
+waited for. There is no memory, stream or state of XLA for a handler to ask for: one that does gets the
+error UNIMPLEMENTED, which the call raises.
 """
 
 from lamina.ffi.call import ffi_call as ffi_call

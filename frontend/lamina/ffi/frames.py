@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from lamina.ffi.errors import API, HEAD, take_error
+from lamina.ffi.errors import HEAD, take_error
+from lamina.ffi.futures import wait_for
+from lamina.ffi.table import API
 
 _EXECUTE = 3  # the stage
 _ARRAY, _DICTIONARY, _SCALAR, _STRING = 1, 2, 3, 4
@@ -112,7 +114,7 @@ def call_handler(
     )
     take_error(_Handler(address)(ctypes.byref(frame)))
     if frame.future:
-        raise NotImplementedError("the FFI handler gave a future: handlers must be done when they return")
+        wait_for(frame.future)
 
 
 def _buffers(memory: _Memory, arrays: Sequence[tuple[np.ndarray, tuple[int, ...]]]) -> _List:

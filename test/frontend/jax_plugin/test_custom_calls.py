@@ -1,0 +1,54 @@
+"""Custom calls as JAX's CPU rules write them: LAPACK, searches, handlers."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.experimental import sparse
+from jax_programs import check
+
+_A = np.random.default_rng(0).standard_normal((2, 5, 5)).astype(np.float32)
+_SPD = _A @ _A.swapaxes(-1, -2) + 5 * np.eye(5, dtype=np.float32)
+_TALL = np.random.default_rng(1).standard_normal((7, 4)).astype(np.float32)
+_linalg = jax.lax.linalg
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize(
+    "f, x",
+    [
+        (jnp.linalg.cholesky, _SPD),
+        (lambda x: jnp.linalg.cholesky(-x), _SPD),
+        (_linalg.lu, _A),
+        (jnp.linalg.det, _A),
+        (jnp.linalg.inv, _SPD),
+        (jnp.linalg.qr, _TALL),
+        (lambda x: _linalg.qr(x, pivoting=True, full_matrices=False), _TALL),
+        (jnp.linalg.eigvalsh, _SPD),
+        (lambda x: abs(jnp.linalg.eigh(x)[1]), _SPD),
+        (lambda x: jnp.sort(abs(jnp.linalg.eigvals(x))), _A),
+        (lambda x: jnp.linalg.svd(x, compute_uv=False), _TALL),
+        (lambda x: [abs(y) for y in jnp.linalg.svd(x, full_matrices=False)], _TALL),
+        (_linalg.hessenberg, _A),
+        (lambda x: _linalg.tridiagonal(x, lower=True), _SPD),
+        (lambda x: [abs(y) for y in _linalg.schur(x)][0].diagonal(0, -2, -1).sum(-1), _SPD),
+        (lambda x: _linalg.triangular_solve(x, x[..., :2], left_side=True, transpose_a=True, conjugate_a=True), _SPD),
+        (lambda x: _linalg.tridiagonal_solve(x[0, 0] * 0.1, x[0, 1] * 0 + 4, x[0, 0] * 0.2, x[0]), _SPD),
+    ],
+)  # fmt: skip
+def test_routines_of_lapack(f, x, dtype):
+    with jax.enable_x64(True):
+        is_wide = dtype in ("float64", "complex128")
+        check(f, jnp.asarray(x, dtype), rtol=1e-8 if is_wide else 1e-3, atol=1e-9 if is_wide else 1e-3)
+
+
+@pytest.mark.parametrize("aggregate", [True, False])
+def test_approximate_searches_are_exact(aggregate):
+    x = _A.reshape(5, 10)
+    check(lambda v: jax.lax.approx_max_k(v, 3, aggregate_to_topk=aggregate), x)
+    check(lambda v: jax.lax.approx_min_k(v, 3, reduction_dimension=0, aggregate_to_topk=aggregate), x)
+
+
+def test_handlers_that_jax_brings():
+    matrix = sparse.BCSR.fromdense(_TALL)
+    check(lambda v: matrix @ v, np.ones(4, np.float32))
