@@ -141,8 +141,8 @@ def _lowering(
     )
     if of_vectors and not is_attention:
         codegen = OF_FUNCTIONS if len(_FUNCTION.findall(text)) > 1 else OF_VECTORS
-        # Products in blocks of registers live by their innermost loop: 0.95 of the time.
-        codegen = replace(codegen, in_order=in_order, reduce_strength=is_blocked)
+        # Products in tile registers live by their innermost loop, which does not carry its places itself.
+        codegen = replace(codegen, in_order=in_order, reduce_strength=is_blocked and "@llvm.x86." in text)
     if control_of_vectors:
         codegen = LOOPS_OF_VECTORS
     if WORK in kernel.attributes or (calls_library and " br " not in text):

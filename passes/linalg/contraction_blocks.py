@@ -26,6 +26,7 @@ DEPTH = 288  # terms of the sums at a time, where those are too many
 _AHEAD = 12  # steps of a sum that rows of the second factor are fetched ahead
 _NEAR_BYTES = 1 << 15  # of that factor, which need no fetching
 _NEAR_ROWS = 1 << 10  # bytes from a row to the next
+_LEAST_HEIGHT = 0.75  # of the highest block: multiplications still wait for nothing but each other
 
 Position = Mapping[int, ir.Value]
 
@@ -117,8 +118,14 @@ def for_column_blocks(
 
 
 def blocks_of_rows(count: int, most: int) -> list[tuple[int, int, int]]:
-    """(low, high, rows of a block) for so many rows, whose blocks differ by no more than one row."""
+    """(low, high, rows of a block) for so many rows: blocks of one height where one that is not much less
+    than the best divides them, which is half as much to compile, else of two that differ by a row."""
     blocks = math.ceil(count / most)
     rows = math.ceil(count / blocks)
+    if count % rows:
+        least = math.ceil(_LEAST_HEIGHT * rows)
+        divisor = next((n for n in range(rows - 1, least - 1, -1) if count % n == 0), 0)
+        if divisor:
+            return [(0, count, divisor)]
     full = (count - blocks * (rows - 1)) * rows
     return [kind for kind in ((0, full, rows), (full, count, rows - 1)) if kind[0] < kind[1]]

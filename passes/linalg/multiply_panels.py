@@ -48,14 +48,7 @@ from lamina.passes.linalg.parallel import split
 from lamina.passes.linalg.prologue import Copied, Prologue, find_prologue
 from lamina.passes.linalg.reducing import reducing_on_buffers
 from lamina.passes.linalg.register_blocks import Block, Factor
-from lamina.passes.linalg.structure import (
-    part_of,
-    places_of,
-    read_generic,
-    sole_fill,
-    stride_along,
-    subview,
-)
+from lamina.passes.linalg.structure import places_of, read_generic, sole_fill, stride_along, subview
 from lamina.passes.loops import add, for_each, for_steps, for_tasks, index
 from lamina.records import Record
 
@@ -244,7 +237,7 @@ class _Emitter:
             for factor, made in self._product.prologues.items():
                 made.emit(buffers[factor].buffer, place, sizes)
             a, b = (
-                buffers.get(factor) or _part_of(factor, place, sizes)
+                buffers.get(factor) or factor.part(place, sizes)
                 for factor in (contraction.a, contraction.b)
             )
             state = None
@@ -292,7 +285,7 @@ class _Emitter:
         if tile is not None:
             target = Factor(tile, _rows_and_columns(contraction)).in_a_row()
         elif self._product.epilogue is None:
-            target = _part_of(target, at, self._sizes)
+            target = target.part(at, self._sizes)
         local = {d: index(0) for d in panels.outer}
         extents = [*self._extents]
         extents[self._depth_dim] = panels.depth
@@ -326,10 +319,6 @@ class _Emitter:
             return []
 
         for_each([self._extents[d] for d in panels.inner], [], on_inner)
-
-
-def _part_of(factor: Factor, at: Mapping[int, ir.Value], sizes: Mapping[int, int]) -> Factor:
-    return Factor(part_of(factor.buffer, factor.map, at, sizes), factor.map).in_a_row()
 
 
 def _rows_and_columns(contraction: Contraction) -> ir.AffineMap:

@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 from kernel_runner import kernel
 
+from lamina.passes.linalg.contraction_blocks import blocks_of_rows
+
 RNG = np.random.default_rng(7)
 
 
@@ -42,6 +44,12 @@ def check(made, a, b, want, rtol=2e-5):
 def test_sizes_that_fill_no_block(m, n):
     k = max(16, 33_000 // (m * n) + 1)
     check(*dot((m, k), (k, n), ((1,), (0,))))
+
+
+def test_blocks_are_of_one_height_where_one_divides_the_rows():
+    assert blocks_of_rows(600, 14) == [(0, 600, 12)]
+    assert blocks_of_rows(28, 14) == [(0, 28, 14)]
+    assert blocks_of_rows(27, 14) == [(0, 14, 14), (14, 27, 13)]  # 9 would be much less
 
 
 @pytest.mark.parametrize("sizes", [(2, 16, 8), (8, 8, 8), (7, 3, 13), (16, 16, 16), (3, 10, 100)])

@@ -10,20 +10,21 @@
 #row = affine_map<(i, j) -> (0, j)>
 
 // Blocks of nine rows by two vectors; the sum over k is carried in registers, stored once. Elements are
-// found by one index each.
+// found by one index each, which goes on by what lies between one term and the next.
 // CHECK-LABEL: func.func @product
 // CHECK: scf.for %[[M:.*]] = %{{.*}} to %{{.*}} step %{{.*}} {
 // CHECK-NEXT: %[[A:.*]] = memref.reinterpret_cast %arg0 {{.*}} to memref<1152xf32>
 // CHECK-NEXT: %[[B:.*]] = memref.reinterpret_cast %arg1 {{.*}} to memref<2048xf32>
 // CHECK-NEXT: %[[C:.*]] = memref.reinterpret_cast %arg2 {{.*}} to memref<576xf32>
-// CHECK: %[[SUMS:.*]]:18 = scf.for %[[K:.*]] = %{{.*}} to %{{.*}} step %{{.*}} iter_args(
-// CHECK: %[[PLACE:.*]] = arith.addi %{{.*}}, %[[K]] : index
-// CHECK: vector.load %[[B]][%{{.*}}] : memref<2048xf32>, vector<16xf32>
+// CHECK: %[[SUMS:.*]]:20 = scf.for {{.*}} iter_args({{.*}}, %[[PLACE:.*]] = %{{[^,]*}}, %[[PLACE_B:.*]] = %{{[^,]*}}) ->
+// CHECK: vector.load %[[B]][%[[PLACE_B]]] : memref<2048xf32>, vector<16xf32>
 // CHECK: memref.load %[[A]][%[[PLACE]]]
 // CHECK: vector.broadcast {{.*}} : f32 to vector<16xf32>
 // CHECK: %[[ROW:.*]] = arith.addi %[[PLACE]], %c64
 // CHECK: memref.load %[[A]][%[[ROW]]]
 // CHECK-COUNT-16: vector.fma
+// CHECK: arith.addi %[[PLACE]], %c1
+// CHECK: arith.addi %[[PLACE_B]], %c32
 // CHECK: scf.yield
 // CHECK-COUNT-18: vector.store %[[SUMS]]{{.*}}, %[[C]]
 func.func @product(%a: memref<18x64xf32>, %b: memref<64x32xf32>, %c: memref<18x32xf32>) {

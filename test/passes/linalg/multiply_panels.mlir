@@ -20,7 +20,7 @@
 // CHECK: scf.for
 // CHECK: memref.subview %arg1[%[[K:.*]], %[[N]]] [200, 64] [1, 1] : memref<400x256xbf16>
 // CHECK: linalg.generic {{.*}} outs(%[[PANEL]] : memref<200x64xf32>)
-// CHECK: %[[SUMS:.*]]:28 = scf.for
+// CHECK: %[[SUMS:.*]]:30 = scf.for
 // CHECK: vector.load %[[ROW]]
 // CHECK-COUNT-28: vector.fma
 // CHECK: vector.store %[[SUMS]]
