@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "completion.h"
+#include "shared.h"
 
 namespace lamina {
 
@@ -15,14 +16,14 @@ struct Memory;
 }  // namespace cuda
 
 // Thrown where memory is refused; bytes is what was asked for.
-struct OutOfMemory : std::runtime_error {
+struct LAMINA_SHARED OutOfMemory : std::runtime_error {
   explicit OutOfMemory(size_t bytes);
   size_t bytes;
 };
 
 // Memory of one array. Pool memory starts 64-byte aligned; foreign memory as its owner made it.
 // Counting is atomic: buffers die on any thread, with or without the GIL.
-class Buffer {
+class LAMINA_SHARED Buffer {
  public:
   static constexpr size_t kAlignment = 64;
 
@@ -76,7 +77,7 @@ struct PoolStats {
   size_t live_bytes, cached_bytes, limit_bytes;
   uint64_t allocations, reuses;
 };
-PoolStats pool_stats();
+LAMINA_SHARED PoolStats pool_stats();
 // The most bytes kept for reuse; what is above goes back to the system.
 void set_pool_limit(size_t bytes);
 void trim_pool();

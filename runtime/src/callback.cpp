@@ -19,27 +19,6 @@ constexpr int64_t kBetweenLooksNs = 20'000'000;
 PyObject* run_error_type = nullptr;
 thread_local CallInPlace* call_in_place = nullptr;
 
-// A thread that Python did not make gets a thread state once and keeps it: making one for each call
-// costs more than the call, and taking it down runs destructors that would take it down again.
-PyGILState_STATE ensure_gil() {
-  if (!Py_IsInitialized()) sleep_until_the_end();
-  const bool foreign = PyGILState_GetThisThreadState() == nullptr;
-  const PyGILState_STATE state = PyGILState_Ensure();
-  if (foreign) PyGILState_Ensure();
-  return state;
-}
-
-class Gil {
- public:
-  Gil() : state_(ensure_gil()) {}
-  ~Gil() { PyGILState_Release(state_); }
-  Gil(const Gil&) = delete;
-
- private:
-  const InNativeCode native_;
-  PyGILState_STATE state_;
-};
-
 // Python code expects the usual floating-point mode, kernels after it theirs.
 class UsualArithmetic {
  public:

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "completion.h"
+#include "shared.h"
 
 namespace lamina {
 
@@ -119,7 +120,7 @@ Device* current_device();
 
 // Calls body(context, device) once for each device of a new team, each on a thread of its own.
 // Gives the first failure, or an empty error.
-Error run_team(const std::string& program, int size, Error (*body)(void* context, int device),
+LAMINA_SHARED Error run_team(const std::string& program, int size, Error (*body)(void* context, int device),
                void* context);
 
 // This thread becomes a device, or none.

@@ -14,6 +14,9 @@ constexpr int64_t kSpinNs = 100'000, kSleepNs = 20'000;
 
 std::mutex asking;  // of the step from pending to over, which several threads may see
 
+// In the place of the list of continuations once they have been called.
+void* const kCalled = &asking;
+
 }  // namespace
 
 Completion* Completion::of(std::unique_ptr<Completable> asked) {
@@ -39,6 +42,7 @@ bool Completion::ask() const {
 void Completion::finish() {
   state_.store(kDone, std::memory_order_release);
   futex_wake_all(state_);
+  continue_others();
 }
 
 void Completion::fail(Error error) {
@@ -46,6 +50,32 @@ void Completion::fail(Error error) {
   if (!error_.reported) error_.reported = std::make_shared<std::atomic<bool>>(false);
   state_.store(kFailed, std::memory_order_release);
   futex_wake_all(state_);
+  continue_others();
+}
+
+void Completion::when_done(void (*then)(void*), void* context) {
+  auto* const added = new Continuation{then, context, continuations_.load()};
+  while (added->next != kCalled) {
+    if (continuations_.compare_exchange_weak(added->next, added)) return;
+  }
+  delete added;
+  then(context);
+}
+
+void Completion::continue_others() {
+  Continuation* list = continuations_.exchange(static_cast<Continuation*>(kCalled));
+  Continuation* ordered = nullptr;  // as they were added
+  while (list != nullptr && list != kCalled) {
+    Continuation* const next = list->next;
+    list->next = ordered;
+    ordered = list;
+    list = next;
+  }
+  while (ordered != nullptr) {
+    const std::unique_ptr<Continuation> here(ordered);
+    ordered = here->next;
+    here->then(here->context);
+  }
 }
 
 void Completion::wait(int64_t timeout_ns) const {

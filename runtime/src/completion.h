@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "shared.h"
+
 namespace lamina {
 
 // Why a call failed; empty where it did not. `cause` is the Python exception behind it, if any.
@@ -29,7 +31,7 @@ class Completable {
 };
 
 // The moment at which a dispatched call has filled its results, shared by all of them.
-class Completion {
+class LAMINA_SHARED Completion {
  public:
   static Completion* create() { return new Completion; }
   // One that nobody finishes: it asks whenever somebody wants to know.
@@ -51,14 +53,24 @@ class Completion {
   // Sleeps until done, at most timeout_ns.
   void wait(int64_t timeout_ns) const;
   const Completable* asked() const { return asked_.get(); }
+  // Calls then(context) once it is done: at once where it is, else on the thread that finishes it,
+  // which then goes on: no long work, nothing that waits. Not for what is asked.
+  void when_done(void (*then)(void*), void* context);
 
  private:
   static constexpr uint32_t kPending = 0, kDone = 1, kFailed = 2;
   Completion() = default;
   ~Completion() = default;
+  struct Continuation {
+    void (*then)(void*);
+    void* context;
+    Continuation* next;
+  };
   bool ask() const;
+  void continue_others();
   std::atomic<uint32_t> refs_{1};
   std::atomic<uint32_t> state_{kPending};
+  std::atomic<Continuation*> continuations_{nullptr};
   Error error_;
   std::unique_ptr<Completable> asked_;
 };

@@ -4,28 +4,31 @@
 #include <memory>
 
 #include "program.h"
+#include "shared.h"
 
 namespace lamina {
 
-// A queued call. `keepalive` (the Python executable) is dropped through drop_reference.
-struct Job {
+// A queued call. `keepalive` (the Python executable) is dropped through drop_reference; `owner` is
+// whatever else has the program.
+struct LAMINA_SHARED Job {
   Call call;
   Ref<Completion> completion;
   void* keepalive = nullptr;
+  std::shared_ptr<const void> owner;
   ~Job();
 };
 
 // Calls run one at a time, in order: an argument that an earlier call fills is ready by then.
-void enqueue(std::unique_ptr<Job> job);
+LAMINA_SHARED void enqueue(std::unique_ptr<Job> job);
 
 // False where so many calls wait that a caller is to wait, too, before the next.
-bool queue_has_room();
+LAMINA_SHARED bool queue_has_room();
 
 // Runs a queued call where it may, else sleeps until one is done, but not for long.
-void wait_for_room();
+LAMINA_SHARED void wait_for_room();
 
 // Runs the next queued call on this thread where nobody else is running one and it is short.
-bool help_with_queue();
+LAMINA_SHARED bool help_with_queue();
 
 // Marks this thread as running Python code for a program: calls from there run at once, since the
 // queue moves on only when that program is done.
@@ -35,7 +38,7 @@ class CallbackScope {
   ~CallbackScope();
   CallbackScope(const CallbackScope&) = delete;
 };
-bool inside_callback();
+LAMINA_SHARED bool inside_callback();
 
 // Returns when every call enqueued before is done. Call without the GIL.
 void drain_queue();

@@ -85,6 +85,7 @@ Dtype dtype_from_object(PyObject* object) {
   return dtype;
 }
 
+int dtype_count() { return static_cast<int>(table.size()); }
 PyArray_Descr* descr_of(Dtype dtype) { return table[dtype].descr; }
 const char* name_of(Dtype dtype) { return table[dtype].name; }
 size_t itemsize_of(Dtype dtype) { return table[dtype].itemsize; }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "numpy_api.h"
+#include "shared.h"
 
 namespace lamina {
 
@@ -40,16 +41,18 @@ Dtype dtype_of(PyArray_Descr* descr);
 // Of any Python object that numpy.dtype() takes; sets TypeError and gives kNoDtype otherwise.
 Dtype dtype_from_object(PyObject* object);
 
+// How many types there are: they are numbered from 0.
+LAMINA_SHARED int dtype_count();
 PyArray_Descr* descr_of(Dtype dtype);  // borrowed
-const char* name_of(Dtype dtype);
-size_t itemsize_of(Dtype dtype);
+LAMINA_SHARED const char* name_of(Dtype dtype);
+LAMINA_SHARED size_t itemsize_of(Dtype dtype);
 // Without x64, 64-bit types stand for their 32-bit counterparts.
 Dtype canonical(Dtype dtype, bool x64);
 
 // "float32[2,3]"
-std::string describe(Dtype dtype, const int64_t* dims, int ndim);
+LAMINA_SHARED std::string describe(Dtype dtype, const int64_t* dims, int ndim);
 
 // Product of dims times the item size; -1 when it does not fit in 63 bits.
-int64_t checked_bytes(Dtype dtype, const int64_t* dims, int ndim);
+LAMINA_SHARED int64_t checked_bytes(Dtype dtype, const int64_t* dims, int ndim);
 
 }  // namespace lamina

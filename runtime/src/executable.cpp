@@ -276,6 +276,12 @@ bool init_executable(PyObject* module) {
   return executable_type != nullptr && PyModule_AddType(module, executable_type) == 0;
 }
 
+const Program* program_of(PyObject* executable) {
+  if (PyObject_TypeCheck(executable, executable_type)) return cast(executable)->program;
+  PyErr_Format(PyExc_TypeError, "expected an Executable, got a %s", Py_TYPE(executable)->tp_name);
+  return nullptr;
+}
+
 PyObject* wrap_output(ExecutableObject* executable, size_t index, Ref<Buffer> buffer,
                       bool weak_type, PyObject* placement) {
   const ArraySpec& spec = executable->program->outputs[index];

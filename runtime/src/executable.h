@@ -32,6 +32,9 @@ inline constexpr const char* kDeviceProgram = "lamina.device_program";
 
 bool init_executable(PyObject* module);
 
+// The program of an Executable; null with TypeError set for other objects.
+LAMINA_SHARED const Program* program_of(PyObject* executable);
+
 // Whether calls may be queued at all: set_async(false) makes every call run before it returns.
 // Gives the old value.
 bool set_async(bool enabled);

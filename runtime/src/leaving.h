@@ -1,6 +1,8 @@
 // leaving.h -- how the process ends while computations run that nobody will see the results of.
 #pragma once
 
+#include "shared.h"
+
 namespace lamina {
 
 // This thread has frames of native code (compiled programs, MLIR, our own) that run Python, or run
@@ -8,7 +10,7 @@ namespace lamina {
 // the GIL while the interpreter goes away, they must not be unwound: they are half done, and their
 // destructors need the GIL. The thread sleeps instead, and a process that ends meanwhile runs no
 // destructors either: the code may need what they destroy (its memory, the threads of a library).
-class InNativeCode {
+class LAMINA_SHARED InNativeCode {
  public:
   InNativeCode() { enter(); }
   ~InNativeCode() { leave(); }
@@ -26,7 +28,7 @@ void leave_python();
 bool python_leaves_without_me();
 
 // Never returns. For a thread that needs the interpreter when there is none any more.
-[[noreturn]] void sleep_until_the_end();
+[[noreturn]] LAMINA_SHARED void sleep_until_the_end();
 
 // In a forked child: its parent's threads are not there.
 void forget_other_threads();

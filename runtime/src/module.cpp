@@ -248,6 +248,19 @@ void define_state(nb::module_& m) {
       "set_run_error_type", [](nb::handle type) { set_run_error_type(type.ptr()); },
       "The class of errors of programs that fail while they run.");
   m.def(
+      "running_function",
+      [](size_t index) {
+        const HostFunctions* functions = running_functions();
+        if (functions == nullptr || index >= functions->count) {
+          PyErr_Format(PyExc_RuntimeError, "the running call came with %zu functions, not with %zu",
+                       functions == nullptr ? size_t{0} : functions->count, index + 1);
+          throw nb::python_error();
+        }
+        return nb::borrow(static_cast<PyObject*>(functions->functions[index]));
+      },
+      nb::arg("index"),
+      "Of the Python functions that came with the call that this thread runs, the one at an index.");
+  m.def(
       "enter_native_code", InNativeCode::enter,
       "From here to `leave_native_code` this thread is not unwound: where the interpreter ends it, "
       "it sleeps.");

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cgroup.h"
+#include "shared.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -83,7 +84,7 @@ class FlushDenormals {
 };
 
 // A lock held for nanoseconds. Survives fork when taken in the prepare handler.
-class SpinLock {
+class LAMINA_SHARED SpinLock {
  public:
   void lock() {
     for (int spins = 0; flag_.test_and_set(std::memory_order_acquire); ++spins) {

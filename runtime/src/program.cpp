@@ -14,15 +14,24 @@ namespace lamina {
 namespace {
 
 thread_local const Program* running = nullptr;
+thread_local const HostFunctions* running_with = nullptr;
 
 class RunningScope {
  public:
-  explicit RunningScope(const Program* program) : outer_(running) { running = program; }
-  ~RunningScope() { running = outer_; }
+  RunningScope(const Program* program, const HostFunctions* functions)
+      : outer_(running), outer_with_(running_with) {
+    running = program;
+    running_with = functions;
+  }
+  ~RunningScope() {
+    running = outer_;
+    running_with = outer_with_;
+  }
   RunningScope(const RunningScope&) = delete;
 
  private:
   const Program* outer_;
+  const HostFunctions* outer_with_;
 };
 
 constexpr int kMeasuredCalls = 4;
@@ -71,15 +80,17 @@ void run_and_learn(const Program& program, void** args, void** results, void* ar
 }  // namespace
 
 const Program* running_program() { return running; }
+const HostFunctions* running_functions() { return running_with; }
 
-Error run_entry(const Program& program, void** args, void** results) {
+Error run_entry(const Program& program, void** args, void** results,
+                const HostFunctions* functions) {
   try {
     Ref<Buffer> arena;
     if (program.arena_bytes > 0) arena = Ref<Buffer>::steal(Buffer::allocate(program.arena_bytes));
     Failure failure;
     {
       const FailureScope scope(&failure);
-      const RunningScope now(&program);
+      const RunningScope now(&program, functions);
       const FlushDenormals flush;
       run_and_learn(program, args, results, arena ? arena->data() : nullptr);
     }
@@ -105,7 +116,7 @@ Error run_call(const Call& call) {
     std::memcpy(results[result], args[argument], program.outputs[result].bytes);
     args[argument] = results[result];
   }
-  return run_entry(program, args.data(), results.data());
+  return run_entry(program, args.data(), results.data(), call.functions);
 }
 
 }  // namespace lamina

@@ -8,6 +8,7 @@
 
 #include "buffer.h"
 #include "dtypes.h"
+#include "shared.h"
 
 namespace lamina {
 
@@ -22,6 +23,13 @@ struct ArraySpec {
 using Entry = void (*)(void** args, void** results, void* arena);
 
 struct HostCallbacks;
+
+// Python functions that come with a call rather than with the program; whoever makes the call keeps
+// them alive until it is over.
+struct HostFunctions {
+  void* const* functions;
+  size_t count;
+};
 
 struct Program {
   std::string name;
@@ -64,16 +72,20 @@ struct Call {
   std::vector<Ref<Buffer>> results;
   std::vector<std::pair<int, int>> copies;  // (argument, result): donated, but not ours to take
   std::vector<Ref<Completion>> waits_for;   // of arguments; queued earlier, so done when this runs
+  const HostFunctions* functions = nullptr;
 };
 
 // Runs compiled code on this thread: args and results as the entry wants them. Gives the reason of
 // a failure, or an empty error. Never throws.
-Error run_entry(const Program& program, void** args, void** results);
+LAMINA_SHARED Error run_entry(const Program& program, void** args, void** results,
+                              const HostFunctions* functions = nullptr);
 
 // The same for a queued call: an argument that failed fails it.
 Error run_call(const Call& call);
 
 // The program whose code this thread is in.
 const Program* running_program();
+// The functions that its call came with, or null.
+const HostFunctions* running_functions();
 
 }  // namespace lamina

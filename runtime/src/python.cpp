@@ -46,7 +46,19 @@ struct Interrupt {
 
 thread_local Interrupt kept_interrupt;
 
+// A thread that Python did not make gets a thread state once and keeps it: making one for each call
+// costs more than the call, and taking it down runs destructors that would take it down again.
+PyGILState_STATE ensure_gil() {
+  if (!Py_IsInitialized()) sleep_until_the_end();
+  const bool foreign = PyGILState_GetThisThreadState() == nullptr;
+  const PyGILState_STATE state = PyGILState_Ensure();
+  if (foreign) PyGILState_Ensure();
+  return state;
+}
+
 }  // namespace
+
+Gil::Gil() : state_(ensure_gil()) {}
 
 void drop_reference(void* object) {
   if (!Py_IsInitialized() || python_leaves_without_me()) return;

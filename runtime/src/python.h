@@ -7,6 +7,7 @@
 #include "buffer.h"
 #include "leaving.h"
 #include "numpy_api.h"
+#include "shared.h"
 
 namespace lamina {
 
@@ -32,6 +33,18 @@ class Owned {
   PyObject* object_ = nullptr;
 };
 
+// Holds the GIL for a scope, on any thread.
+class LAMINA_SHARED Gil {
+ public:
+  Gil();
+  ~Gil() { PyGILState_Release(state_); }
+  Gil(const Gil&) = delete;
+
+ private:
+  const InNativeCode native_;
+  PyGILState_STATE state_;
+};
+
 // Releases the GIL for a scope.
 class WithoutGil {
  public:
@@ -55,7 +68,7 @@ decltype(auto) unlocked(const Work& work) {
 }
 
 // Drops a reference from a thread that may not hold the GIL: now where it does, soon otherwise.
-void drop_reference(void* object);
+LAMINA_SHARED void drop_reference(void* object);
 
 // Memory of a Python object; the buffer owns a new reference to it.
 Buffer* wrap_python_memory(void* data, size_t bytes, PyObject* owner);

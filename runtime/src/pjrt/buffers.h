@@ -1,0 +1,42 @@
+// buffers.h -- arrays that the framework holds: memory of the runtime, a type, and a place.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <vector>
+
+#include "../buffer.h"
+#include "../dtypes.h"
+#include "../platform.h"
+#include "abi.h"
+
+namespace lamina::pjrt {
+
+struct Buffer {
+  Buffer(Ref<lamina::Buffer> made, Dtype of, std::vector<int64_t> sizes, Memory* place)
+      : dtype(of), dims(std::move(sizes)), memory(place), content(std::move(made)) {}
+
+  // The content; refused where it was deleted or donated.
+  Ref<lamina::Buffer> held(const char* what);
+  // Nobody gets it from here any more. Memory that somebody outside looks at stays until they are
+  // done.
+  void drop();
+  bool dropped();
+
+  const Dtype dtype;
+  const std::vector<int64_t> dims;  // where the framework's pointers to dimensions point
+  Memory* const memory;
+  int external_references = 0;  // under lock
+
+  SpinLock lock;
+  Ref<lamina::Buffer> content;
+  bool is_dropped = false;  // under lock
+};
+
+Dtype dtype_of(BufferType type);
+BufferType type_of(Dtype dtype);
+
+// Memory for an array; throws OutOfMemory, or refuses sizes that 63 bits don't count.
+Ref<lamina::Buffer> allocate(Dtype dtype, const std::vector<int64_t>& dims);
+
+}  // namespace lamina::pjrt
