@@ -15,7 +15,7 @@ PROCESSOR_TESTS := $(addprefix test/,runtime/test_processor.py end_to_end/test_p
 	$(addprefix backends/test_,kernel.py quotients.py scan.py vectors.py))
 PROCESSOR_LIT := test/backends
 MACHINE := haswell
-NATIVE := CMakeLists.txt $(wildcard runtime/src/*.cpp runtime/src/*.h)
+NATIVE := CMakeLists.txt $(wildcard $(addprefix runtime/src/,*.cpp *.h pjrt/*.cpp pjrt/*.h))
 
 # Tests start many interpreters: bytecode is kept even where the shell says otherwise.
 unexport PYTHONDONTWRITEBYTECODE
@@ -66,12 +66,12 @@ sanitize: $(VENV)/made-for-test  ## the native runtime's tests with ASan and UBS
 
 lint: $(VENV)/made-for-test  ## style of Python and C++, direction of imports
 	$(BIN)/ruff check .
-	$(BIN)/clang-format --dry-run --Werror runtime/src/*.cpp runtime/src/*.h
+	$(BIN)/clang-format --dry-run --Werror $(filter-out CMakeLists.txt,$(NATIVE))
 	$(BIN)/python tools/check_layers.py
 
 format: $(VENV)/made-for-test  ## put imports and C++ into their style
 	$(BIN)/ruff check --fix --select I .
-	$(BIN)/clang-format -i runtime/src/*.cpp runtime/src/*.h
+	$(BIN)/clang-format -i $(filter-out CMakeLists.txt,$(NATIVE))
 
 typecheck: $(VENV)/made-for-test  ## mypy, over a tree of links that looks as the wheel does
 	@rm -rf build/typing && mkdir -p build/typing

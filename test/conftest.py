@@ -37,7 +37,9 @@ os.environ["LAMINA_CACHE_DIR"] = tempfile.mkdtemp(prefix="lamina-test-cache-")
 os.environ["LAMINA_COMPILE_WORKERS"] = "0"  # pytest's own workers fill the machine
 os.environ["LAMINA_VERIFY"] = "1"
 os.environ["LAMINA_TRACEBACK_FILTERING"] = "off"  # a failing test shows all frames
-os.environ["JAX_PLATFORMS"] = "cpu"
+# The oracle is JAX's CPU backend; beside it stands lamina as JAX's plugin, where it is installed as one.
+_PLUGINS = {plugin.name for plugin in importlib.metadata.entry_points(group="jax_plugins")}
+os.environ["JAX_PLATFORMS"] = "cpu,lamina" if "lamina" in _PLUGINS else "cpu"
 # JAX compiles several times as fast without its optimisations: most programs run once. Flags come and
 # go, and XLA ends the process for one that it does not know.
 _FLAGS = "--xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0"

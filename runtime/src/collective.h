@@ -120,8 +120,8 @@ Device* current_device();
 
 // Calls body(context, device) once for each device of a new team, each on a thread of its own.
 // Gives the first failure, or an empty error.
-LAMINA_SHARED Error run_team(const std::string& program, int size, Error (*body)(void* context, int device),
-               void* context);
+LAMINA_SHARED Error run_team(const std::string& program, int size,
+                             Error (*body)(void* context, int device), void* context);
 
 // This thread becomes a device, or none.
 void enter_device(Device* device);

@@ -259,7 +259,8 @@ void define_state(nb::module_& m) {
         return nb::borrow(static_cast<PyObject*>(functions->functions[index]));
       },
       nb::arg("index"),
-      "Of the Python functions that came with the call that this thread runs, the one at an index.");
+      "Of the Python functions that came with the call that this thread runs, the one at an "
+      "index.");
   m.def(
       "enter_native_code", InNativeCode::enter,
       "From here to `leave_native_code` this thread is not unwound: where the interpreter ends it, "

@@ -50,8 +50,8 @@ int worker_count();
 extern "C" {
 // task(ctx, lo, hi) over [0, n) in pieces of at least `grain`, on this thread and the pool's.
 // Runs inline where n <= grain, inside another task, or while another thread holds the pool.
-LAMINA_SHARED void lamina_parallel_for(void (*task)(void* ctx, int64_t lo, int64_t hi), void* ctx, int64_t n,
-                         int64_t grain);
+LAMINA_SHARED void lamina_parallel_for(void (*task)(void* ctx, int64_t lo, int64_t hi), void* ctx,
+                                       int64_t n, int64_t grain);
 // The running call fails with this text.
 void lamina_fail(const char* message);
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lamina.jax_plugin.compile_options import CompileOptions
+from lamina.jax_plugin.facts import Facts
 from lamina.jax_plugin.host_calls import HostCall, bind_host_calls
 from lamina.jax_plugin.tokens import drop_tokens
 from lamina.records import Record
@@ -16,8 +17,7 @@ class Adopted(Record):
     """What a module does not say any more."""
 
     name: str
-    tokens: list[list[int]]
-    """Which of @main's arguments and results are tokens of JAX's."""
+    facts: Facts
     calls: tuple[HostCall, ...]
     """The functions of this process that it calls by their numbers."""
 
@@ -31,11 +31,11 @@ def adopt(module: Any, options: CompileOptions) -> Adopted:
 
     attributes = module.operation.attributes
     name = attributes["sym_name"].value if "sym_name" in attributes else "program"
-    with module.context:
+    with module.context, ir.Location.unknown():
         word = ir.IntegerType.get_signless(32)
         counts = (options.num_replicas, options.num_partitions)
         for which, count in zip(_COUNTS, counts, strict=True):
             attributes[which] = ir.IntegerAttr.get(word, count)
-        tokens = drop_tokens(module)
+        facts = Facts.of_module(module, drop_tokens(module))
         calls = bind_host_calls(module)
-    return Adopted(name, tokens, calls)
+    return Adopted(name, facts, calls)

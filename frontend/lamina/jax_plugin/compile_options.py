@@ -93,7 +93,8 @@ def _assignment(data: bytes) -> list[list[int]]:
 
 def _override(data: bytes) -> tuple[str, Any]:
     """An entry of the map of overrides: a name, and a string, a bool, an integer or a double."""
-    name, setting = "", None
+    name: str = ""
+    setting: Any = None
     for number, value in _fields(data):
         if number == 1:
             name = _as_bytes(value).decode()

@@ -20,6 +20,7 @@ from typing import Any
 from lamina import compiler_options, config, log_lines
 from lamina.core import garbage
 from lamina.jax_plugin.compile_options import CompileOptions
+from lamina.jax_plugin.facts import DEVICE_MEMORY, Facts
 from lamina.jax_plugin.failures import PluginError as PluginError
 from lamina.jax_plugin.failures import as_statuses
 from lamina.jax_plugin.host_calls import HostCall
@@ -29,7 +30,6 @@ _BY_BYTES = "jax"  # in the store: a program's bytes -> the name of its artifact
 _ARTIFACT = "artifact"
 _MAGIC = b"LAMINAJX"
 _LENGTH = struct.Struct("<Q")
-_MEMORY_KIND = "device"
 
 
 class ArrayType(Record):
@@ -39,8 +39,10 @@ class ArrayType(Record):
     """A NumPy or ml_dtypes name, such as "float32" or "bfloat16"."""
     shape: tuple[int, ...]
     is_token: bool = False
-    """Whether it is a token of JAX's, which orders effects: a bool[] here, whose value means nothing."""
-    memory_kind: str = _MEMORY_KIND
+    """Whether it is a token of JAX's, which orders effects: a bool[0] here, as JAX has it."""
+    memory_kind: str = DEVICE_MEMORY
+    donated: bool = False
+    """Of an argument: JAX's array is gone after a call."""
 
 
 class CompiledProgram(Record, frozen=False, eq=False):
@@ -51,6 +53,7 @@ class CompiledProgram(Record, frozen=False, eq=False):
     inputs, outputs  one for each argument and result of @main. Layouts are row-major.
     device_ids  the devices, replica by partition.
     fingerprint  the same for programs that are compiled alike.
+    code         the program as JAX handed it over.
     """
 
     name: str
@@ -61,7 +64,9 @@ class CompiledProgram(Record, frozen=False, eq=False):
     num_partitions: int
     device_ids: list[list[int]]
     fingerprint: bytes
+    code: bytes
     _artifact: Any
+    _facts: Facts
     _calls: Sequence[HostCall] = ()
 
     def serialize(self) -> bytes:
@@ -79,11 +84,13 @@ class CompiledProgram(Record, frozen=False, eq=False):
             "num_replicas": self.num_replicas,
             "num_partitions": self.num_partitions,
             "device_ids": self.device_ids,
-            "tokens": _tokens(self.inputs, self.outputs),
+            "facts": self._facts.row(),
             "calls": calls,
+            "code_bytes": len(self.code),
         }
         text = json.dumps(head).encode()
-        return b"".join((_MAGIC, _LENGTH.pack(len(text)), text, self._artifact.to_bytes()))
+        parts = (_MAGIC, _LENGTH.pack(len(text)), text, self.code, self._artifact.to_bytes())
+        return b"".join(parts)
 
     def cost(self) -> dict[str, float]:
         """flops, transcendentals and "bytes accessed" of one call."""
@@ -139,10 +146,11 @@ def deserialize_program(data: bytes, options: bytes = b"") -> CompiledProgram:
             (length,) = _LENGTH.unpack_from(data, len(_MAGIC))
             head = json.loads(data[begin : begin + length])
             counts = head["num_replicas"], head["num_partitions"], head["device_ids"]
-            tokens, calls = head["tokens"], list(map(HostCall.of_row, head["calls"]))
+            facts, calls = Facts.of_row(head["facts"]), list(map(HostCall.of_row, head["calls"]))
+            code = data[begin + length : begin + length + head["code_bytes"]]
         except (ValueError, KeyError, TypeError, struct.error) as error:
             raise PluginError("INVALID_ARGUMENT", f"not a serialised program: {error}") from None
-        artifact = Artifact.from_bytes(data[begin + length :])
+        artifact = Artifact.from_bytes(data[begin + length + len(code) :])
         replicas, partitions, devices = counts
         if options:
             given = CompileOptions.of(options)
@@ -151,7 +159,7 @@ def deserialize_program(data: bytes, options: bytes = b"") -> CompiledProgram:
         found = CompileOptions(
             num_replicas=replicas, num_partitions=partitions, device_ids=devices
         )
-        return _loaded(artifact, found, tokens, calls)
+        return _loaded(artifact, found, code, facts, calls)
 
 
 def _settings(given: Mapping[str, Any]) -> compiler_options.Settings:
@@ -177,8 +185,9 @@ def _compiled(code: bytes, format: str, options: CompileOptions) -> CompiledProg
         if data is not None:
             try:
                 calls = list(map(HostCall.of_row, entry["calls"]))
-                program = _loaded(Artifact.from_bytes(data), options, entry["tokens"], calls)
-            except (ArtifactError, LoadError):
+                facts = Facts.of_row(entry["facts"])
+                program = _loaded(Artifact.from_bytes(data), options, code, facts, calls)
+            except (ArtifactError, LoadError, TypeError, ValueError):
                 anew = True
             else:
                 log_lines.write("cache", clock() - begin, f"{program.name}: found in {store.directory}")
@@ -211,11 +220,12 @@ def _compiled_module(
         name = adopted.name
         key = artifact_key(to_bytecode(module, debug_info=False), Target.host(), name)
     rows = [call.row() for call in adopted.calls]
-    entry = {"artifact": key, "tokens": adopted.tokens, "calls": rows}
+    entry = {"artifact": key, "facts": adopted.facts.row(), "calls": rows}
     data = store.get(_ARTIFACT, key) if store is not None and not anew else None
     if data is not None:
         try:
-            return _loaded(Artifact.from_bytes(data), options, adopted.tokens, adopted.calls), entry
+            artifact = Artifact.from_bytes(data)
+            return _loaded(artifact, options, code, adopted.facts, adopted.calls), entry
         except (ArtifactError, LoadError):
             pass  # of an older build, say: it is compiled again and replaced
     compilation = compile_own_module(
@@ -223,7 +233,7 @@ def _compiled_module(
     )
     if store is not None:
         store.put(_ARTIFACT, key, compilation.artifact.to_bytes())
-    return _loaded(compilation.artifact, options, adopted.tokens, adopted.calls), entry
+    return _loaded(compilation.artifact, options, code, adopted.facts, adopted.calls), entry
 
 
 def _key_of_bytes(code: bytes, options: CompileOptions) -> str:
@@ -244,7 +254,8 @@ def _key_of_bytes(code: bytes, options: CompileOptions) -> str:
 def _loaded(
     artifact: Any,
     options: CompileOptions,
-    tokens: Sequence[Sequence[int]],
+    code: bytes,
+    facts: Facts,
     calls: Sequence[HostCall],
 ) -> CompiledProgram:
     from lamina.runtime.executable import load
@@ -253,23 +264,28 @@ def _loaded(
     return CompiledProgram(
         name=manifest["name"],
         executable=load(artifact, [call.for_runtime() for call in calls]),
-        inputs=_types(manifest["inputs"], tokens[0]),
-        outputs=_types(manifest["outputs"], tokens[1]),
+        inputs=_types(manifest["inputs"], facts, 0),
+        outputs=_types(manifest["outputs"], facts, 1),
         num_replicas=options.num_replicas,
         num_partitions=options.num_partitions,
         device_ids=options.assignment,
         fingerprint=artifact.digest(),
+        code=code,
         _artifact=artifact,
+        _facts=facts,
         _calls=tuple(calls),
     )
 
 
-def _types(rows: Sequence[Mapping[str, Any]], tokens: Sequence[int]) -> list[ArrayType]:
+def _types(rows: Sequence[Mapping[str, Any]], facts: Facts, side: int) -> list[ArrayType]:
+    """Those of the arguments (side 0) or the results (1)."""
     return [
-        ArrayType(row["dtype"], tuple(row["shape"]), is_token=i in tokens) for i, row in enumerate(rows)
+        ArrayType(
+            row["dtype"],
+            tuple(row["shape"]),
+            is_token=i in facts.tokens[side],
+            memory_kind=facts.memory_kinds[side][i],
+            donated=side == 0 and i in facts.donated,
+        )
+        for i, row in enumerate(rows)
     ]
-
-
-def _tokens(inputs: Sequence[ArrayType], outputs: Sequence[ArrayType]) -> list[list[int]]:
-    """Which arguments and which results are tokens."""
-    return [[i for i, of in enumerate(types) if of.is_token] for types in (inputs, outputs)]

@@ -44,7 +44,7 @@ class CallbackSlot(Record):
         given = list(arrays)
         for place in self.token_operands:
             given.insert(place, None)
-        results = _runtime.pjrt_host_callback(self.index)(*given)
+        results = _runtime.running_function(self.index)(*given)
         return tuple(
             np.asarray(x, order="C") for i, x in enumerate(results) if i not in self.token_results
         )

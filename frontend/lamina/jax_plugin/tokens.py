@@ -1,7 +1,7 @@
 """Tokens, by which JAX orders effects, as arrays that mean nothing.
 
-    func.func public @main(%t: !stablehlo.token, ...)   ->   func.func public @main(%t: tensor<i1>, ...)
-    create_token                                        ->   false
+    func.func public @main(%t: !stablehlo.token, ...)   ->   func.func public @main(%t: tensor<0xi1>, ...)
+    create_token                                        ->   an empty constant
     after_all %t, %u                                    ->   %t
     %u, %x = custom_call @f(%t, %a)                     ->   %x = custom_call @f(%a), and %t for %u
 
@@ -35,7 +35,7 @@ def drop_tokens(module: Any) -> list[list[int]]:
     users, values = _with_tokens(module, ir)
     if not users and not values:
         return [[], []]
-    token = ir.RankedTensorType.get([], ir.IntegerType.get_signless(1, module.context))
+    token = ir.RankedTensorType.get([0], ir.IntegerType.get_signless(1, module.context))
     found: list[list[int]] = [[], []]
     for op, _, _ in users:
         if op.name == "func.func":

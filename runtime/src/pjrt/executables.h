@@ -26,8 +26,8 @@ struct Compiled {
   std::vector<Dtype> output_dtypes;
   std::vector<std::vector<int64_t>> output_dims, input_dims;
   std::vector<int> output_memories, input_memories;  // kinds
-  std::vector<bool> is_token;  // per output
-  std::vector<bool> donated;   // per input: gone after a call, even if no result took its memory
+  std::vector<bool> is_token;                        // per output
+  std::vector<bool> donated;  // per input: gone after a call, even if no result took its memory
   // In the forms that the framework wants them in.
   std::vector<BufferType> output_types;
   std::vector<int64_t> flat_output_dims;

@@ -189,8 +189,10 @@ void execute_on_one(const LoadedExecutable& executable, const LoadedExecutable_E
   DeviceCall call(compiled, args.argument_lists[0], *args.options);
   const bool calls_python = compiled.program->callbacks != nullptr;
   Ref<Completion> completion;
-  const bool at_once = (compiled.program->cheap || inside_callback()) && !calls_python;
-  if ((at_once || (calls_python && inside_callback())) && call.is_ready()) {
+  // Callbacks print, log and raise: where the user wrote them, not some time later.
+  if (calls_python) call.wait_for_arguments();
+  const bool at_once = compiled.program->cheap || calls_python || inside_callback();
+  if (at_once && call.is_ready()) {
     lamina::Error error = call.run(context != nullptr ? &context->functions : nullptr);
     if (!error.empty()) refuse(ErrorCode::kInternal, error.message);
   } else {

@@ -14,33 +14,23 @@
 namespace lamina::pjrt {
 namespace {
 
-// The type's name as jaxlib registers it.
-constexpr std::string_view kHostCallbacks = "FfiLoadedHostCallbacks";
+// The number that jaxlib has for its type of a program's Python functions: a hash of the type's
+// name. The content is an array of PyObject* and how many there are;
+// test/runtime/test_pjrt_callbacks.py sees when another jaxlib has another number.
+constexpr int64_t kHostCallbacks = 7357244197867843242;
 
 std::mutex types_mutex;
-std::map<std::string, int64_t>& types() {
-  static auto* known = new std::map<std::string, int64_t>;
-  return *known;
-}
 
 void type_register(Ffi_Type_RegisterArgs& args) {
+  static auto* const types = new std::map<std::string, int64_t>;
   const std::string name(args.type_name, args.type_name_size);
   const std::lock_guard guard(types_mutex);
-  auto [place, is_new] = types().try_emplace(name, args.type_id);
-  if (is_new && args.type_id == 0) place->second = static_cast<int64_t>(types().size());
-  if (args.type_id == 0) args.type_id = place->second;
-}
-
-bool is_host_callbacks(int64_t type_id) {
-  const std::lock_guard guard(types_mutex);
-  for (const auto& [name, id] : types()) {
-    if (id == type_id) return name.find(kHostCallbacks) != std::string::npos;
-  }
-  return false;
+  const auto given = args.type_id != 0 ? args.type_id : static_cast<int64_t>(types->size()) + 1;
+  args.type_id = types->try_emplace(name, given).first->second;
 }
 
 void user_data_add(Ffi_UserData_AddArgs& args) {
-  if (is_host_callbacks(args.type_id)) {
+  if (args.type_id == kHostCallbacks) {
     args.context->functions = *static_cast<const HostFunctions*>(args.data);
   }
 }

@@ -1,0 +1,63 @@
+"""What JAX's program says of its arguments and results besides their types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lamina.jax_plugin.failures import PluginError
+from lamina.records import Record
+
+DEVICE_MEMORY = "device"
+_MEMORY_KIND = "mhlo.memory_kind"
+_DONATED = ("tf.aliasing_output", "jax.buffer_donor")
+
+
+class Facts(Record):
+    """Each with one list for the arguments and one for the results of @main."""
+
+    tokens: list[list[int]]
+    """Which of them are tokens of JAX's, which order effects."""
+    donated: list[int]
+    """The arguments that are JAX's no more after a call."""
+    memory_kinds: list[list[str]]
+    """The kind of memory of each: "device", "pinned_host" or "unpinned_host"."""
+
+    @staticmethod
+    def of_module(module: Any, tokens: list[list[int]]) -> Facts:
+        """Those of a module, whose tokens have been replaced already. PluginError where it has no @main."""
+        from lamina.dialects.vendors import ir
+
+        symbols = ir.SymbolTable(module.operation)
+        if "main" not in symbols:
+            raise PluginError("INVALID_ARGUMENT", "the program has no function @main")
+        main = symbols["main"].operation
+        type = main.attributes["function_type"].value
+        arguments = _attributes(main, "arg_attrs", len(type.inputs))
+        results = _attributes(main, "res_attrs", len(type.results))
+        return Facts(
+            tokens,
+            [i for i, given in enumerate(arguments) if any(name in given for name in _DONATED)],
+            [[_memory_kind(given) for given in side] for side in (arguments, results)],
+        )
+
+    @staticmethod
+    def of_row(row: Any) -> Facts:
+        """From what `row` gave. Raises TypeError or ValueError for other things."""
+        tokens, donated, kinds = row
+        return Facts(
+            [list(map(int, side)) for side in tokens],
+            list(map(int, donated)),
+            [list(map(str, side)) for side in kinds],
+        )
+
+    def row(self) -> Any:
+        """As JSON has it."""
+        return [self.tokens, self.donated, self.memory_kinds]
+
+
+def _attributes(main: Any, which: str, count: int) -> list[Any]:
+    return list(main.attributes[which]) if which in main.attributes else [{}] * count
+
+
+def _memory_kind(given: Any) -> str:
+    return given[_MEMORY_KIND].value if _MEMORY_KIND in given else DEVICE_MEMORY
