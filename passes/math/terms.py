@@ -196,6 +196,9 @@ class Term(Record, eq=False):
         """The signed integer, rounded to a float."""
         return self._emit("arith.sitofp", kind="float")
 
+    def root(self) -> Term:
+        return self._emit("math.sqrt")
+
     def magnitude(self) -> Term:
         return self._emit("math.absf")
 

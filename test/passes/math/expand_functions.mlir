@@ -51,3 +51,19 @@ func.func @tangent(%x: f32) -> f32 {
   %0 = math.tan %x : f32
   return %0 : f32
 }
+
+// The root's formula, of scalars and of vectors.
+// CHECK-LABEL: func.func @three_halves
+// CHECK: call @lamina_three_halves_f64(%arg0, %{{.*}})
+// CHECK: call @lamina_three_halves_vector_8xf32(%arg1, %{{.*}})
+// CHECK: call @lamina_powf_f64(%arg0, %{{.*}})
+func.func @three_halves(%x: f64, %v: vector<8xf32>) -> (f64, vector<8xf32>, f64) {
+  %one_and_a_half = arith.constant 1.5 : f64
+  %narrow = arith.constant 1.5 : f32
+  %two_and_a_half = arith.constant 2.5 : f64
+  %splat = vector.broadcast %narrow : f32 to vector<8xf32>
+  %0 = math.powf %x, %one_and_a_half : f64
+  %1 = math.powf %v, %splat : vector<8xf32>
+  %2 = math.powf %x, %two_and_a_half : f64
+  return %0, %1, %2 : f64, vector<8xf32>, f64
+}
