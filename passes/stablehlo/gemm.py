@@ -87,7 +87,7 @@ _LAID_OUT_ELEMENTS = 1 << 19  # of smaller ones that does not matter
 _DEEP_BYTES = 3 << 19  # of a right matrix with more terms than that
 _LARGE = 1 << 24
 _SKINNY = 15  # rows or columns: then memory limits, and BLAS reads with one core
-_LEAST_SKINNY = 1 << 17  # elements of the other matrix
+_NARROW, _LEAST_NARROW = 128, 1 << 17  # columns of which one row's sums are the library's, up to so many elements
 
 
 Doers: TypeAlias = Literal["auto", "kernel", "library"]
@@ -118,7 +118,9 @@ def library_wins(gemm: Gemm, element: str, made: bool = False) -> bool:
     at 256 (171), 136 at 512 (150 to 168), 160 at 2048 (146), 119 for 128x512x512 (150 to 167); a
     call of it costs a tenth of our code to compile. Products with a vector or a few rows are
     limited by memory, which ours reads with all cores: 1x1024x1024 311 us (OpenBLAS 562, JAX 377),
-    1024x1024x1 85 (305, 234), 8x4096x512 451 (958, 821), on a busy machine. There, too: 32x1024x1024 419
+    1024x1024x1 85 (305, 234), 8x4096x512 451 (958, 821), on a busy machine; in a loop, of f64 on Zen 5,
+    64x64x1 0.13 us (0.19), 200x160x1 1.42 (2.15), 256x256x1 2.43 (4.38), 1x256x256 4.14 (4.86), 8x128x128 2.31
+    (2.77), but 1x300x64 1.22 (1.05). There, too: 32x1024x1024 419
     (782), 128x1024x1024 1165 (1364), 128x2048x128 379 (486); with a transposed right matrix 256x256x256
     163 (208), 512x64x512 257 (253), 100x300x500 310 (202). Panels of a large right matrix (`linalg-multiply-panels`)
     are faster for some rows: of one core's time 16x1024x4096 1470 (2530), 32x4096x1024 2330 (3310), 64x1024x1024
@@ -164,7 +166,8 @@ def _is_skinny(gemm: Gemm, element: str) -> bool:
         return False
     if most == 1:
         return True  # a sum
-    if most * gemm.k < _LEAST_SKINNY:
+    by_columns = gemm.a.transposed if gemm.m > gemm.n else not gemm.b.transposed
+    if least == 1 and by_columns and most < _NARROW and most * gemm.k < _LEAST_NARROW and gemm.k >= 2 * most:
         return False
     if gemm.n == 1 and gemm.a.transposed and gemm.m <= _SKINNY:
         return False  # a few sums side by side

@@ -39,7 +39,7 @@ _FEW_PARTS = 3  # of what may be updated in place if its other readers come firs
 _MOST_FOLLOWED = 16  # ops that need a value
 _LEAST_ELEMENTS = 1024  # fewer are copied in no time
 _LEAST_IN_STEPS = 256  # the same in loops
-_LEAST_ROW = 64  # elements of the last dimension, where that is cut
+_LEAST_ROW = 40  # elements of the last dimension, where that is cut
 
 
 class UpdateInParts(Pass):

@@ -162,6 +162,19 @@ def test_large_products_of_f64_are_ours(m, k, n, form):
     np.testing.assert_allclose(np.asarray(found), functions[form](*given), rtol=1e-11, atol=1e-10)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("m, n, who", [(200, 160, "kernel"), (64, 300, "kernel"), (300, 64, "library")])
+def test_products_with_a_vector_are_ours_but_for_sums_of_few_columns(dtype, m, n, who):
+    a, x, y = _x(m, n, dtype=dtype), _x(n, dtype=dtype), _x(m, dtype=dtype)
+    with lamina.enable_x64(True):
+        for function, vector, does in ((lambda a, x: a @ x, x, "kernel"), (lambda a, y: y @ a, y, who)):
+            jitted = lamina.jit(function)
+            found = jitted(a, vector)
+            assert _of_call(jitted, a, vector) == does
+            wanted = function(a.astype(np.float64), vector.astype(np.float64))
+            np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-4, atol=1e-4)
+
+
 def test_products_in_loops_and_gradients():
     w, x = _x(8, 8) / 3, _x(8)
 

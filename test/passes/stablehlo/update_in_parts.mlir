@@ -110,3 +110,18 @@ func.func public @main(%n: tensor<i32>, %x: tensor<4096xf32>, %y: tensor<4094xf3
   }
   return %0#1 : tensor<4096xf32>
 }
+
+// -----
+
+// Rows that are cut are put together from 40 elements on: of shorter ones too much is at the ends.
+// CHECK-LABEL: func.func public @main
+// CHECK-NOT: stablehlo.dynamic_update_slice %arg0
+// CHECK: stablehlo.concatenate {{.*}} dim = 1 : (tensor<64x1xf32>, tensor<64x47xf32>) -> tensor<64x48xf32>
+// CHECK: stablehlo.dynamic_update_slice %arg2
+func.func public @main(%x: tensor<64x48xf32>, %new: tensor<64x47xf32>, %y: tensor<64x32xf32>, %other: tensor<64x31xf32>) -> (tensor<64x48xf32>, tensor<64x32xf32>) {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %0 = stablehlo.dynamic_update_slice %x, %new, %zero, %one : (tensor<64x48xf32>, tensor<64x47xf32>, tensor<i32>, tensor<i32>) -> tensor<64x48xf32>
+  %1 = stablehlo.dynamic_update_slice %y, %other, %zero, %one : (tensor<64x32xf32>, tensor<64x31xf32>, tensor<i32>, tensor<i32>) -> tensor<64x32xf32>
+  return %0, %1 : tensor<64x48xf32>, tensor<64x32xf32>
+}
