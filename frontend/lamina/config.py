@@ -412,7 +412,7 @@ ELSEWHERE = {
     "LAMINA_CUDA_GRAPHS": "0, off: programs on GPUs are launched kernel by kernel.",
     "LAMINA_CUDA_SYNC": "1: wait after each kernel on a GPU, so that an error names the one that failed.",
     "LAMINA_DUMP": "A folder for each program's form at every stage, in files numbered in that order "
-    "that index.txt lists.",
+    "that index.txt lists; of programs that are compiled, not of those found in the disk cache (LAMINA_CACHE=0).",
     "LAMINA_DUMP_PASSES": "changed, all: what follows each pass (or each that changed something), too.",
     "LAMINA_COMPILE_WORKERS": "Processes that compile kernels of large programs beside this one, 0 for "
     "none; by default one for each idle CPU, eight at most, where enough is left to compile.",

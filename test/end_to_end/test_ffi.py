@@ -247,3 +247,14 @@ def test_what_cannot_be_registered(handlers):
     ):  # fmt: skip
         with pytest.raises(NotImplementedError):
             call()
+
+
+def test_details_of_an_error_stay_within_the_struct_of_an_older_handler():
+    from lamina.ffi import errors
+
+    number = errors._new_error(3, b"wrong")
+    words = (ctypes.c_size_t * 5)(32, 0, number, 0, 7)  # the last one belongs to the handler
+    errors._details(ctypes.addressof(words))
+    assert ctypes.string_at(words[3]) == b"wrong" and words[4] == 7
+    with pytest.raises(lamina.errors.JaxRuntimeError, match="INVALID_ARGUMENT: wrong"):
+        errors.take_error(number)

@@ -342,9 +342,11 @@ def _batching(args: list[Any], dims: list[Any], *, branches: tuple[ClosedJaxpr, 
         return outs, [0] * len(outs)
     # Each lane takes its own branch: run all branches on all lanes and select.
     results = []
-    for b in branches:
+    for number, b in enumerate(branches):
+        mine = lax.eq(index, np.int32(number))
+        own = [_of_lanes(mine, x) if by_lane else x for x, by_lane in zip(moved, batched, strict=True)]
         closed, _ = _branch_batch(b, size, batched, True)
-        results.append(eval_jaxpr(closed.jaxpr, closed.consts, *moved))
+        results.append(eval_jaxpr(closed.jaxpr, closed.consts, *own))
     outs = []
     for column in zip(*results, strict=True):
         which = index
@@ -354,6 +356,16 @@ def _batching(args: list[Any], dims: list[Any], *, branches: tuple[ClosedJaxpr, 
         which = lax.broadcast_in_dim(which, shape, (0,))
         outs.append(lax.select_n(which, *column))
     return outs, [0] * len(outs)
+
+
+def _of_lanes(mine: Any, x: Any) -> Any:
+    """x, constant in the lanes that don't take the branch: an infinite derivative there is no NaN."""
+    from lamina import lax
+
+    if not dtypes.is_inexact(get_aval(x).dtype):
+        return x
+    mask = lax.broadcast_in_dim(mine, get_aval(x).shape, (0,))
+    return lax.select(mask, x, lax.stop_gradient(x))
 
 
 def _in_python(index: Any, *operands: Any, branches: tuple[ClosedJaxpr, ...]) -> None:

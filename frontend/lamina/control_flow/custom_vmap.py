@@ -77,7 +77,7 @@ class custom_vmap:
                     f"custom_vmap function {self.__name__} closes over a value that is batched; pass "
                     "it as an argument"
                 )
-            flags = tree.unflatten(in_tree, list(batched[n:]))
+            flags = list(tree.unflatten(in_tree, list(batched[n:])))  # of each argument
             given = tree.unflatten(in_tree, values[n:])
             return _flat_result(self, run_rule(self.vmap_rule, size, flags, *given), out_tree)
 

@@ -148,17 +148,17 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
 
     f           a function of a pytree of slices.
     xs          a pytree of arrays with one leading size.
-    batch_size  runs that many slices at a time, vectorised.
+    batch_size  runs that many slices at a time, vectorised; None or 0: one after another.
 
     Raises ValueError where the leading sizes differ.
 
     >>> print(lax.map(lambda x: x.sum(), jnp.array([[1, 2], [3, 4]])))
     [3 7]
     """
-    if batch_size is None:
+    if not batch_size:
         return scan(lambda _, x: ((), f(x)), (), xs)[1]
-    if batch_size <= 0:
-        raise ValueError(f"map: batch_size must be positive, got {batch_size}")
+    if batch_size < 0:
+        raise ValueError(f"map: batch_size must not be negative, got {batch_size}")
     from lamina import lax
 
     leaves, treedef = tree.flatten(xs)

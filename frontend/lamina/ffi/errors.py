@@ -50,7 +50,9 @@ def _create(address: int) -> int:
 @Function
 def _details(address: int) -> None:
     args = _Details.from_address(address)
-    args.code, args.message = _errors[args.error]
+    code, args.message = _errors[args.error]
+    if args.struct_size > _Details.code.offset:  # not in handlers built for versions before 0.5
+        args.code = code
 
 
 @Function

@@ -365,6 +365,13 @@ def _contains(self: Any, item: Any) -> Any:
             f"Array.__contains__: search array must be one-dimensional, got arr.shape={self.shape}. "
             "To test whether a row of an array is in another: (arr == row).all(-1).any()."
         )
+    if not is_array_like(item):
+        raise TypeError(f"Array.__contains__: unsupported operand type {type(item)}.")
+    if np.shape(item):
+        raise ValueError(
+            f"Array.__contains__: query value must be a scalar, got query.shape={np.shape(item)}. To test "
+            "several values: jnp.isin(values, arr)."
+        )
     return reductions.any(logic.equal(self, item))
 
 

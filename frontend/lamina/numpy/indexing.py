@@ -307,7 +307,7 @@ def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = 
     # An ndarray's elements are known.
     indices = indices if isinstance(indices, np.ndarray) else asarray(indices)
     if not dtypes.is_integer(indices.dtype):
-        raise TypeError(f"take requires indices to be of integer dtype, got {indices.dtype.name}")
+        raise ValueError(f"take: indices must have an integer type, got {indices.dtype.name}: .astype(int)")
     if mode == "raise":
         raise NotImplementedError(f"The 'raise' mode to {library}.numpy.take is not supported.")
     if axis is None:

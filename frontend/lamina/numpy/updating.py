@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from lamina import lax
+from lamina.core import dtypes
 from lamina.core.trace import Tracer, get_aval, is_evaluating
 from lamina.lax.checks import position_dtype
 from lamina.lax.convert import convert as convert_weakly
@@ -250,6 +251,8 @@ def _of_one_dtype(op: str, x: Array, values: ArrayLike) -> tuple[Array, Any]:
     """x and values as op takes them: in x's dtype, or where that loses something, with JAX's warning,
     in their common one; what is merely set is converted alone."""
     aval = get_aval(x)
+    if type(values) is int and dtypes.is_integer(aval.dtype):  # one that fits x may not fit int32
+        return x, lax.full((), values, aval.dtype)
     dtype, _ = common_type(x, values)
     if dtype != aval.dtype:
         warnings.warn(

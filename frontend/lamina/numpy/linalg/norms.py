@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lamina import lax
+from lamina.core import dtypes
 from lamina.numpy._eager import compiled
 from lamina.numpy.linalg.arguments import check_rank, check_square, matrices
 from lamina.numpy.linalg.decompositions import svd
@@ -109,12 +110,17 @@ def _vector_norm(x: Array, ord: Any, axes: tuple[int, ...], keepdims: bool) -> A
 
 def _matrix_norm(x: Array, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Array:
     row, column = axes
+    empty = 0 in (x.shape[row], x.shape[column])
     if ord in ("f", "fro"):
         return _root_of_squares(x, axes, keepdims)
     if not isinstance(ord, str) and ord in (1, -1, np.inf, -np.inf):
         inner, outer = (row, column) if ord in (1, -1) else (column, row)
         totals = sum(lax.abs(x), inner, keepdims=True)
-        out = (max if ord > 0 else min)(totals, outer, keepdims=True)
+        initial = 0 if empty and ord > 0 else None
+        out = (max if ord > 0 else min)(totals, outer, keepdims=True, initial=initial)
+    elif empty and ord in ("nuc", 2):
+        shape = [1 if i in axes else n for i, n in enumerate(x.shape)]
+        out = lax.full(shape, 0, dtypes.real_dtype(x.dtype))
     elif ord == "nuc" or (not isinstance(ord, str) and ord in (2, -2)):
         others = [i for i in range(len(x.shape)) if i not in axes]
         s = svd(lax.transpose(x, (*others, row, column)), compute_uv=False)
@@ -170,6 +176,8 @@ def matrix_rank(M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool 
     (x,) = matrices("matrix_rank", M)
     if len(x.shape) < 2:
         return lax.convert_element_type((x != 0).any(), np.int32)
+    if tol is not None and rtol is not None:
+        raise ValueError("matrix_rank: only one of tol or rtol may be specified.")
     s = svd(x, full_matrices=False, compute_uv=False, hermitian=hermitian)
     if tol is not None:
         bound = _column(tol)

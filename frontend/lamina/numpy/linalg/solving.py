@@ -10,7 +10,7 @@ import numpy as np
 from lamina import lax
 from lamina.control_flow import custom_jvp
 from lamina.lax.linalg import systems
-from lamina.lax.linalg.matrices import adjoint, eye, eye_like, matmul
+from lamina.lax.linalg.matrices import adjoint, eye_like, matmul
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import asarray
 from lamina.numpy.linalg.arguments import check_rank, check_square, matrices
@@ -121,18 +121,21 @@ def _pinv(a: Array, rtol: Any, hermitian: bool) -> Array:
         a, rtol = primals
         da = tangents[0]
         p = inverse(a, rtol)
-        m, n = a.shape[-2:]
-        left = eye((*a.shape[:-2], m, m), a.dtype) - matmul(a, p)
-        right = eye((*a.shape[:-2], n, n), a.dtype) - matmul(p, a)
-        dp = -matmul(p, matmul(da, p))
-        dp = dp + matmul(matmul(p, adjoint(p)), matmul(adjoint(da), left))
-        dp = dp + matmul(matmul(right, adjoint(da)), matmul(adjoint(p), p))
-        return p, dp
+        ps, das = adjoint(p), adjoint(da)
+        left, right = _product(p, ps, das), _product(das, ps, p)
+        dp = left - _product(left, a, p) + right - _product(p, a, right)
+        return p, dp - _product(p, da, p)
 
     return inverse(a, rtol)
 
 
-@compiled(static=("numpy_resid",))
+def _product(x: Array, y: Array, z: Array) -> Array:
+    """x y z, by way of the smaller of x y and y z."""
+    if x.shape[-2] * y.shape[-1] <= y.shape[-2] * z.shape[-1]:
+        return matmul(matmul(x, y), z)
+    return matmul(x, matmul(y, z))
+
+
 def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
           ) -> tuple[Array, Array, Array, Array]:  # fmt: skip
     """The x of least norm that comes nearest to a x = b; the squared distances, a's rank and its
@@ -147,6 +150,15 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid
     >>> print(x.round(3))
     [2.]
     """
+    x, resid, rank, s = _lstsq(a, b, rcond)
+    m, n = np.shape(a)
+    if numpy_resid and (m <= n or int(rank) < n):
+        resid = asarray([], resid.dtype)
+    return x, resid, rank, s
+
+
+@compiled
+def _lstsq(a: Any, b: Any, rcond: Any) -> tuple[Array, Array, Array, Array]:
     a, b = matrices("lstsq", a, b)
     if a.shape[0] != b.shape[0]:
         raise ValueError("Leading dimensions of input arrays must match")
@@ -169,15 +181,13 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid
         s, rank = lax.full((0,), 0, kind), lax.full((), 0, np.int32)
     else:
         u, s, vh = svd(a, full_matrices=False)  # type: ignore[misc]
-        kept = s >= asarray(rcond, kind) * s[0]
+        kept = (s > 0) & (s >= asarray(rcond, kind) * s[0])
         rank = sum(lax.convert_element_type(kept, np.int32))
         inverse = where(kept, 1 / where(kept, s, 1), 0)
         scaled = lax.convert_element_type(inverse, a.dtype)[:, None] * matmul(adjoint(u), right)
         x = matmul(adjoint(vh), scaled)
     left_over = lax.square(lax.abs(right - matmul(a, x)))
     resid = sum(left_over, 0)
-    if numpy_resid and (m <= n or int(rank) < n):
-        resid = asarray([], kind)
     return (x[:, 0] if vector else x), resid, rank, s
 
 
