@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build demo test test-as pytest lit lint format typecheck docs gpu-registers bench gpu-check gpu-pack \
-        fuzz libraries sanitize wheel-smoke clean
+        fuzz jax-check libraries sanitize wheel-smoke clean
 
 help:  ## what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
@@ -105,6 +105,10 @@ libraries: $(VENV)/made-for-test  ## run pinned libraries for JAX on lamina, com
 	  > "$$($(LIBRARIES) -c "$$packages")/tests.pth"
 	$(LIBRARIES) -m pip install -q --no-compile --no-deps -r test/libraries/requirements.txt
 	$(LIBRARIES) test/libraries/run.py $(PROGRAMS)
+	$(LIBRARIES) test/libraries/run.py --plugin $(PROGRAMS)
+
+jax-check: $(VENV)/made-for-test  ## JAX's own tests on lamina: CHECKOUT=jax TESTS="lax_test nn_test"
+	$(BIN)/python test/jax_check.py $(CHECKOUT) $(TESTS)
 
 wheel-smoke: $(VENV)/made-for-test  ## build the wheel, try it in a clean environment
 	rm -rf dist build/smoke && mkdir -p build/smoke/elsewhere

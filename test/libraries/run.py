@@ -1,7 +1,8 @@
 """Runs the programs beside on lamina and compares with what they gave on JAX.
 
-    build/libraries/bin/python test/libraries/run.py [PROGRAM ...]
+    build/libraries/bin/python test/libraries/run.py [--plugin] [PROGRAM ...]
 
+With --plugin JAX itself runs them, on lamina as its backend (docs/jax.md); else lamina takes JAX's place.
 `make libraries` makes that environment. The results were written by `python PROGRAM.py >
 results/PROGRAM.json`, with JAX 0.12.0 and the versions in requirements.txt.
 """
@@ -55,11 +56,13 @@ def difference(found: dict[str, Any], expected: dict[str, Any]) -> str:
     return ""
 
 
-def run(program: str) -> bool:
+def run(program: str, as_plugin: bool) -> bool:
     """Whether a program gives JAX's results; says so, or what is wrong."""
-    command = [sys.executable, "-W", "ignore", "-m", "lamina.as_jax", str(HERE / f"{program}.py")]
+    python = [sys.executable, "-W", "ignore", *([] if as_plugin else ["-m", "lamina.as_jax"])]
+    command = [*python, str(HERE / f"{program}.py")]
+    environment = {**os.environ, "JAX_PLATFORMS": "lamina"} if as_plugin else None
     start = time.perf_counter()
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, env=environment)
     seconds = time.perf_counter() - start
     wrong = done.stderr[-4000:]
     if done.returncode == 0:
@@ -72,9 +75,12 @@ def run(program: str) -> bool:
 
 
 def main(chosen: list[str]) -> None:
-    """Runs these programs, by default all; exits with 1 where one differs."""
+    """Runs these programs, by default all; exits with 1 where one differs. With --plugin among them, by
+    JAX on lamina."""
+    as_plugin = "--plugin" in chosen
+    programs = [name for name in chosen if name != "--plugin"] or list(LIBRARIES)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        right = list(pool.map(run, chosen or LIBRARIES))
+        right = list(pool.map(run, programs, [as_plugin] * len(programs)))
     sys.exit(not all(right))
 
 

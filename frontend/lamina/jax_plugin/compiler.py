@@ -122,6 +122,12 @@ def compile_program(code: bytes, format: str, options: bytes) -> CompiledProgram
     """
     with as_statuses(), garbage.held_off():
         given = CompileOptions.of(options)
+        if given.num_partitions > 1:
+            raise PluginError(
+                "UNIMPLEMENTED",
+                f"programs partitioned over {given.num_partitions} devices are not compiled yet: pmap, "
+                "shard_map and jit of sharded arrays need JAX's own CPU backend",
+            )
         with compiler_options.applied(_settings(given.settings)):
             return _compiled(code, format, given)
 
