@@ -113,7 +113,7 @@ def write(params, prompt, count):
     return lax.scan(step, prompt, None, length=count)[1]
 
 
-def main(steps=300, batch=8, seed=0):
+def main(steps=700, batch=8, seed=0):
     text = encode(TEXT)
     params, losses = train(random.key(seed), text, steps, batch)
     return {"losses": losses, "written": write(params, text[:CONTEXT], 60)}

@@ -82,7 +82,10 @@ __all__ = [
 
 
 def _platforms(text: str) -> tuple[str, ...]:
-    names = tuple("cuda" if w == "gpu" else w for w in text.replace(",", " ").split())
+    # JAX knows lamina's CPU devices, which it has as a plugin, as the backend "lamina".
+    known = {"gpu": "cuda", "lamina": "cpu"}
+    words = text.replace(",", " ").split()
+    names = tuple(dict.fromkeys(known.get(word, word) for word in words))
     for name in names:
         if name not in ("cpu", "cuda"):
             raise ValueError(f"expected cpu, cuda or both; got {name!r}")

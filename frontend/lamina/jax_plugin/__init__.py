@@ -58,7 +58,7 @@ def register(*, priority: int = _PRIORITY) -> None:
         return
     if bridge.backends_are_initialized():
         raise RuntimeError(
-            "JAX has chosen its backends already: register lamina before the first array is made"
+            "JAX has chosen its backends already: register the plugin before the first array is made"
         )
     bridge.register_plugin(
         _NAME, priority=priority, library_path=str(library_path()), options=_options
@@ -90,11 +90,11 @@ def _bridge():  # type: ignore[no-untyped-def]
         import jax
         from jax._src import xla_bridge
     except ImportError as error:
-        raise ImportError("lamina.jax_plugin needs JAX: pip install 'lamina[jax]'") from error
+        raise ImportError("the plugin needs JAX: pip install jax") from error
     least, most = _VERSIONS
     if not least <= jax.__version_info__[:2] <= most:
         raise ImportError(
-            "lamina.jax_plugin works with JAX {}.{} to {}.{}, and this is ".format(*least, *most)
+            "the plugin works with JAX {}.{} to {}.{}, and this is ".format(*least, *most)
             + jax.__version__
         )
     return xla_bridge
