@@ -28,6 +28,9 @@ INOUT = "lamina.inout"  # of an argument: the result that is written in its plac
 MAY_ALIAS = "lamina.may_alias"  # the results that may be written in its place
 ALIAS_OF = "lamina.alias_of"  # of a result: the argument whose buffer it is
 
+# Of an argument of @main that the program may overwrite: either, as frontends write them.
+DONATION = ("tf.aliasing_output", "jax.buffer_donor")
+
 # Of a planned @main.
 ARGUMENTS = "lamina.arguments"  # how many of its arguments are the program's, before results
 ARENA_BYTES = "lamina.arena_bytes"

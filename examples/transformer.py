@@ -94,7 +94,8 @@ def train(key, text, steps, batch):
         value, g = lamina.value_and_grad(loss)(p, text[starts + jnp.arange(CONTEXT + 1)])
         m = lamina.tree.map(lambda m, g: 0.9 * m + 0.1 * g, m, g)
         v = lamina.tree.map(lambda v, g: 0.99 * v + 0.01 * g * g, v, g)
-        scale = 0.01 * jnp.sqrt(1 - 0.99 ** (t + 1.0)) / (1 - 0.9 ** (t + 1.0))
+        rate = 0.01 * (1 - t / steps)
+        scale = rate * jnp.sqrt(1 - 0.99 ** (t + 1.0)) / (1 - 0.9 ** (t + 1.0))
         p = lamina.tree.map(lambda p, m, v: p - scale * m / (jnp.sqrt(v) + 1e-8), p, m, v)
         return (p, m, v), value
 
@@ -113,7 +114,7 @@ def write(params, prompt, count):
     return lax.scan(step, prompt, None, length=count)[1]
 
 
-def main(steps=700, batch=8, seed=0):
+def main(steps=300, batch=8, seed=0):
     text = encode(TEXT)
     params, losses = train(random.key(seed), text, steps, batch)
     return {"losses": losses, "written": write(params, text[:CONTEXT], 60)}

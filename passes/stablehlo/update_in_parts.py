@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from math import prod
 
 from lamina.dialects import stablehlo as hlo
+from lamina.dialects.attributes import DONATION
 from lamina.dialects.types import shape_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
@@ -33,7 +34,6 @@ from lamina.passes.stablehlo.fuse_ops import is_elementwise
 from lamina.passes.stablehlo.rewriting import replace
 
 _UPDATE = "stablehlo.dynamic_update_slice"
-_MAY_BE_OVERWRITTEN = ("tf.aliasing_output", "jax.buffer_donor")
 _MOST_PARTS = 9
 _FEW_PARTS = 3  # of what may be updated in place if its other readers come first
 _MOST_FOLLOWED = 16  # ops that need a value
@@ -55,7 +55,7 @@ class UpdateInParts(Pass):
             kept = set(block.arguments)
             if "arg_attrs" in function.attributes:
                 pairs = zip(block.arguments, function.attributes["arg_attrs"], strict=True)
-                kept = {a for a, given in pairs if not any(n in given for n in _MAY_BE_OVERWRITTEN)}
+                kept = {a for a, given in pairs if not any(n in given for n in DONATION)}
             for op in [inner.operation for inner in block.operations]:
                 if op.name == _UPDATE and _reshaped(op.operands[0]) in kept:
                     self._look_at(op, _MOST_PARTS)

@@ -14,13 +14,12 @@ libraries have for CPUs counts for them, too.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 _NAME = "lamina"
 _LIBRARY = "lamina_pjrt.so"
 _VERSIONS = ((0, 10), (0, 12))
-"""The versions of JAX that are tested, from and to."""
+"""The versions of JAX that are let in, from and to; 0.12 is tested."""
 
 _PRIORITY = 500
 """Above those of JAX's own backends: who registers it wants it."""
@@ -45,8 +44,8 @@ def register(*, priority: int = _PRIORITY) -> None:
     As many devices as JAX's setting jax_num_cpu_devices says, else lamina's num_cpu_devices
     (LAMINA_NUM_CPU_DEVICES), else one.
 
-    Calling it again does nothing. Raises ImportError where JAX is not installed, or is of a version that
-    is not tested; RuntimeError where JAX has chosen its backends already.
+    Calling it again does nothing. Raises ImportError where JAX is not installed, or is of a version
+    that is not let in; RuntimeError where JAX has chosen its backends already.
 
     >>> import jax
     >>> lamina.jax_plugin.register(priority=-1)          # beside JAX's own, for who asks for it

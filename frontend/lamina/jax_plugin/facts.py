@@ -9,7 +9,6 @@ from lamina.records import Record
 
 DEVICE_MEMORY = "device"
 _MEMORY_KIND = "mhlo.memory_kind"
-_DONATED = ("tf.aliasing_output", "jax.buffer_donor")
 
 
 class Facts(Record):
@@ -25,6 +24,7 @@ class Facts(Record):
     @staticmethod
     def of_module(module: Any, tokens: list[list[int]]) -> Facts:
         """Those of a module, whose tokens have been replaced already. PluginError where it has no @main."""
+        from lamina.dialects.attributes import DONATION
         from lamina.dialects.vendors import ir
 
         symbols = ir.SymbolTable(module.operation)
@@ -36,7 +36,7 @@ class Facts(Record):
         results = _attributes(main, "res_attrs", len(type.results))
         return Facts(
             tokens,
-            [i for i, given in enumerate(arguments) if any(name in given for name in _DONATED)],
+            [i for i, given in enumerate(arguments) if any(name in given for name in DONATION)],
             [[_memory_kind(given) for given in side] for side in (arguments, results)],
         )
 

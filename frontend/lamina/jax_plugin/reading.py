@@ -33,14 +33,9 @@ def read_program(code: bytes, format: str) -> Any:
         return parse(write_sparse_as_dense(inline_resources(text)), name="<program>")
     from lamina.jax_plugin import shardings
 
-    if shardings.mentions_shardings(code) or not _is_portable(code):
+    if shardings.mentions_shardings(code) or not shardings.is_portable(code):
         code = shardings.without_shardings(code, _version())
     return parse(code, name="<program>")
-
-
-def _is_portable(code: bytes) -> bool:
-    """Whether bytecode is an artifact that any later StableHLO reads."""
-    return code[5:14] == b"StableHLO"
 
 
 def _version() -> str:

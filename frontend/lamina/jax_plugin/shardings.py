@@ -25,6 +25,11 @@ def mentions_shardings(code: bytes) -> bool:
     return b"sdy" in code
 
 
+def is_portable(code: bytes) -> bool:
+    """Whether bytecode is an artifact that any later StableHLO reads."""
+    return code[5:14] == b"StableHLO"
+
+
 def without_shardings(code: bytes, version: str) -> bytes:
     """A program in MLIR bytecode, of any form, as a portable artifact without annotations.
 
@@ -37,7 +42,7 @@ def without_shardings(code: bytes, version: str) -> bytes:
     ir, stablehlo, context = _jaxlib()
     with context, ir.Location.unknown():
         try:
-            if code[5:14] == b"StableHLO":
+            if is_portable(code):
                 module = stablehlo.deserialize_portable_artifact(context, code)
             else:
                 module = ir.Module.parse(code)

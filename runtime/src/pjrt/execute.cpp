@@ -109,17 +109,27 @@ class DeviceCall {
       }
       args_.push_back(given->held("argument of an execution"));
     }
-    for (size_t i = 0; i < count; ++i) {
-      if (!compiled_.donated[i] || !may_donate_[i]) continue;
-      for (size_t j = 0; j < count; ++j) {
-        if (i == j || arguments_[i] != arguments_[j]) continue;
-        refuse(
-            ErrorCode::kInvalidArgument,
-            "Attempt to donate the same buffer twice in Execute(), or to use it in the call that "
-            "it is donated to: arguments " +
-                std::to_string(std::min(i, j)) + " and " + std::to_string(std::max(i, j)) + " of " +
-                program_.name + ", as in `f(donate(a), a)`");
-      }
+    check_donations();
+  }
+
+  // A donated buffer may be no other argument, too.
+  void check_donations() const {
+    const auto donates = [this](size_t i) { return compiled_.donated[i] && may_donate_[i]; };
+    std::vector<std::pair<const Buffer*, size_t>> places;
+    bool any = false;
+    for (size_t i = 0; i < args_.size(); ++i) any = any || donates(i);
+    if (!any) return;
+    for (size_t i = 0; i < args_.size(); ++i) places.emplace_back(arguments_[i], i);
+    std::sort(places.begin(), places.end());
+    for (size_t n = 1; n < places.size(); ++n) {
+      const auto [before, i] = places[n - 1];
+      const auto [given, j] = places[n];
+      if (before != given || (!donates(i) && !donates(j))) continue;
+      refuse(ErrorCode::kInvalidArgument,
+             "Attempt to donate the same buffer twice in Execute(), or to use it in the call that "
+             "it is donated to: arguments " +
+                 std::to_string(i) + " and " + std::to_string(j) + " of " + program_.name +
+                 ", as in `f(donate(a), a)`");
     }
   }
 
