@@ -5,7 +5,8 @@ StableHLO lets a body compute, and the results be, in a wider type than the oper
 of up to 16 bits does so in f32 and rounds once: a sum of ones in bf16 would stay at 256, and there
 are no vector instructions for them. Sums of complex numbers that lie side by side are sums of their
 parts, which products and sums of such numbers are made in: LLVM makes no vectors of pairs that are
-carried along. Optimisation barriers go: within one kernel nothing is left to keep apart. Leaves all
+carried along. What reduces across no dimension, as StableHLO lets it, reduces across one of size 1 that is put in
+front: each element is combined with the initial value. Optimisation barriers go: within one kernel nothing is left to keep apart. Leaves all
 other ops alone.
 
 example: test/passes/stablehlo/define_reductions.mlir
@@ -33,6 +34,9 @@ class DefineReductions(Pass):
 
     def run(self, module: ir.Module) -> None:
         for op in find_ops(module, "stablehlo.reduce", "stablehlo.reduce_window"):
+            if op.name == "stablehlo.reduce" and not list(_dimensions(op)):
+                _reduce_across_one(op)
+                self.count("across one")
             count = len(op.results)
             for position in range(count):
                 operand, init = op.operands[position], op.operands[count + position]
@@ -53,6 +57,19 @@ class DefineReductions(Pass):
             for result, operand in zip(op.results, op.operands, strict=True):
                 result.replace_all_uses_with(operand)
             op.erase()
+
+
+def _dimensions(op: ir.Operation) -> ir.DenseI64ArrayAttr:
+    return ir.DenseI64ArrayAttr(op.attributes["dimensions"])
+
+
+def _reduce_across_one(op: ir.Operation) -> None:
+    """Lets a reduction across no dimension be one across the first, of size 1, of its reshaped operands."""
+    count = len(op.results)
+    for place, value in enumerate(list(op.operands)[:count]):
+        with ir.InsertionPoint(op), op.location:
+            op.operands[place] = hlo.reshape(value, [1, *value.type.shape])
+    op.attributes["dimensions"] = ir.DenseI64ArrayAttr.get([0], op.context)
 
 
 def _is_narrow(op: ir.Operation) -> bool:
@@ -91,13 +108,13 @@ def _is_complex_sum(op: ir.Operation) -> bool:
     of = ir.RankedTensorType(op.operands[0].type)
     return (
         isinstance(of.element_type, ir.ComplexType)
-        and of.rank - 1 in list(ir.DenseI64ArrayAttr(op.attributes["dimensions"]))
+        and of.rank - 1 in list(_dimensions(op))
         and reducer_of(op) == "stablehlo.add"
     )
 
 
 def _sum_parts(op: ir.Operation) -> None:
-    dimensions = list(ir.DenseI64ArrayAttr(op.attributes["dimensions"]))
+    dimensions = list(_dimensions(op))
 
     with ir.InsertionPoint(op), op.location:
         parts = []

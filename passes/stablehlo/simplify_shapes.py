@@ -307,10 +307,12 @@ def _is_neutral_init(reducer: str | None, splat: object) -> bool:
         return bool(splat == _NEUTRAL[reducer])
     if reducer == "stablehlo.and":
         return bool(splat == ~np.zeros_like(splat))
-    infinity = float("inf")
+    dtype = np.asarray(splat).dtype
+    is_whole = dtype.kind in "iu"
+    least, most = (np.iinfo(dtype).min, np.iinfo(dtype).max) if is_whole else (-np.inf, np.inf)
     if reducer == "stablehlo.maximum":
-        return bool(splat == -infinity)
-    return reducer == "stablehlo.minimum" and bool(splat == infinity)
+        return bool(splat == least)
+    return reducer == "stablehlo.minimum" and bool(splat == most)
 
 
 RULES: dict[str, tuple[Rule, ...]] = {

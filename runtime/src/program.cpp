@@ -116,7 +116,7 @@ Error run_call(const Call& call) {
     std::memcpy(results[result], args[argument], program.outputs[result].bytes);
     args[argument] = results[result];
   }
-  return run_entry(program, args.data(), results.data(), call.functions);
+  return run_entry(program, args.data(), results.data());
 }
 
 }  // namespace lamina

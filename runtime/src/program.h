@@ -72,7 +72,6 @@ struct Call {
   std::vector<Ref<Buffer>> results;
   std::vector<std::pair<int, int>> copies;  // (argument, result): donated, but not ours to take
   std::vector<Ref<Completion>> waits_for;   // of arguments; queued earlier, so done when this runs
-  const HostFunctions* functions = nullptr;
 };
 
 // Runs compiled code on this thread: args and results as the entry wants them. Gives the reason of

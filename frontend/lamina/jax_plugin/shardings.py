@@ -33,7 +33,7 @@ def is_portable(code: bytes) -> bool:
 def without_shardings(code: bytes, version: str) -> bytes:
     """A program in MLIR bytecode, of any form, as a portable artifact without annotations.
 
-    version  of StableHLO, that of the artifact that is made.
+    version  of StableHLO, the newest that the artifact may be of: it is of jaxlib's where that is older.
 
     Raises ParseError for bytes that jaxlib does not read.
     """
@@ -49,7 +49,12 @@ def without_shardings(code: bytes, version: str) -> bytes:
         except Exception as error:
             raise ParseError("<program>", f"jaxlib does not read it: {error}") from None
         _strip(module.operation, ir)
-        return bytes(stablehlo.serialize_portable_artifact(module, version))
+        older = min(version, stablehlo.get_current_version(), key=_numbers)
+        return bytes(stablehlo.serialize_portable_artifact(module, older))
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in version.split(".")]
 
 
 @functools.cache

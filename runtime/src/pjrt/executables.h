@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../program.h"
@@ -52,9 +53,13 @@ struct LoadedExecutable {
   std::atomic<bool> is_deleted{false};
 };
 
-// What the framework gives an execution.
+// What the framework gives an execution: data of types that it has numbers for.
 struct ExecuteContext {
-  HostFunctions functions{nullptr, 0};
+  std::vector<std::pair<int64_t, const void*>> user_data;
+
+  // The Python functions of the program, which JAX gives to those that have some, and nothing else
+  // beside them: the number of their type is another in each jaxlib. Throws where there is more.
+  HostFunctions functions() const;
 };
 
 }  // namespace lamina::pjrt

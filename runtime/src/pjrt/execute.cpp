@@ -48,7 +48,7 @@ class DeviceCall {
   }
 
   // Runs it on this thread; all arguments are ready.
-  lamina::Error run(const HostFunctions* functions) {
+  lamina::Error run(const HostFunctions& functions) {
     realign();
     std::vector<void*> args(args_.size()), results(results_.size());
     for (size_t i = 0; i < args.size(); ++i) args[i] = args_[i]->data();
@@ -57,15 +57,14 @@ class DeviceCall {
       std::memcpy(results[result], args[argument], program_.outputs[result].bytes);
       args[argument] = results[result];
     }
-    return run_entry(program_, args.data(), results.data(), functions);
+    return run_entry(program_, args.data(), results.data(), &functions);
   }
 
   // Puts it into the queue. Gives its completion.
-  Ref<Completion> enqueue_call(const HostFunctions* functions, std::shared_ptr<const void> owner) {
+  Ref<Completion> enqueue_call(std::shared_ptr<const void> owner) {
     realign_ready();
     auto job = std::make_unique<Job>();
     job->call.program = &program_;
-    job->call.functions = functions;
     for (const Content& content : args_) {
       Completion* pending = content->pending();
       if (pending != nullptr && (!pending->done() || pending->failed())) {
@@ -192,10 +191,16 @@ class DeviceCall {
   std::vector<std::pair<int, int>> copies_;  // (argument, result): donated, but not ours to take
 };
 
+// The Python functions that come with a call of a program that calls some.
+HostFunctions functions_for(const Compiled& compiled, const LoadedExecutable_ExecuteArgs& args) {
+  const ExecuteContext* const context = args.options->context;
+  if (compiled.program->callbacks == nullptr || context == nullptr) return {nullptr, 0};
+  return context->functions();
+}
+
 void execute_on_one(const LoadedExecutable& executable, const LoadedExecutable_ExecuteArgs& args,
                     const Device* device) {
   const Compiled& compiled = *executable.compiled;
-  const ExecuteContext* const context = args.options->context;
   DeviceCall call(compiled, args.argument_lists[0], *args.options);
   const bool calls_python = compiled.program->callbacks != nullptr;
   Ref<Completion> completion;
@@ -203,20 +208,11 @@ void execute_on_one(const LoadedExecutable& executable, const LoadedExecutable_E
   if (calls_python) call.wait_for_arguments();
   const bool at_once = compiled.program->cheap || calls_python || inside_callback();
   if (at_once && call.is_ready()) {
-    lamina::Error error = call.run(context != nullptr ? &context->functions : nullptr);
+    lamina::Error error = call.run(functions_for(compiled, args));
     if (!error.empty()) refuse(ErrorCode::kInternal, error.message);
   } else {
     while (!queue_has_room()) wait_for_room();
-    // The framework drops the context when this returns, and keeps what is in it until the end.
-    std::shared_ptr<const ExecuteContext> kept;
-    if (context != nullptr) kept = std::make_shared<ExecuteContext>(*context);
-    struct Owner {
-      std::shared_ptr<const Compiled> compiled;
-      std::shared_ptr<const ExecuteContext> context;
-    };
-    const HostFunctions* const functions = kept ? &kept->functions : nullptr;
-    completion = call.enqueue_call(
-        functions, std::make_shared<Owner>(Owner{executable.compiled, std::move(kept)}));
+    completion = call.enqueue_call(executable.compiled);
   }
   call.give_results(device, args.output_lists[0]);
   if (args.device_complete_events != nullptr) {
@@ -226,12 +222,12 @@ void execute_on_one(const LoadedExecutable& executable, const LoadedExecutable_E
 
 struct TeamCall {
   std::vector<DeviceCall> devices;
-  const HostFunctions* functions;
+  HostFunctions functions;
 };
 
 void execute_on_all(const LoadedExecutable& executable, const LoadedExecutable_ExecuteArgs& args) {
   const Compiled& compiled = *executable.compiled;
-  TeamCall team{{}, args.options->context != nullptr ? &args.options->context->functions : nullptr};
+  TeamCall team{{}, functions_for(compiled, args)};
   team.devices.reserve(args.num_devices);
   for (size_t d = 0; d < args.num_devices; ++d) {
     team.devices.emplace_back(compiled, args.argument_lists[d], *args.options);

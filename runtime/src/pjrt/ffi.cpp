@@ -14,11 +14,6 @@
 namespace lamina::pjrt {
 namespace {
 
-// The number that jaxlib has for its type of a program's Python functions: a hash of the type's
-// name. The content is an array of PyObject* and how many there are;
-// test/runtime/test_pjrt_callbacks.py sees when another jaxlib has another number.
-constexpr int64_t kHostCallbacks = 7357244197867843242;
-
 std::mutex types_mutex;
 
 void type_register(Ffi_Type_RegisterArgs& args) {
@@ -30,14 +25,22 @@ void type_register(Ffi_Type_RegisterArgs& args) {
 }
 
 void user_data_add(Ffi_UserData_AddArgs& args) {
-  if (args.type_id == kHostCallbacks) {
-    args.context->functions = *static_cast<const HostFunctions*>(args.data);
-  }
+  args.context->user_data.emplace_back(args.type_id, args.data);
 }
 
 void register_handler(Args&) {}
 
 }  // namespace
+
+HostFunctions ExecuteContext::functions() const {
+  if (user_data.empty()) return {nullptr, 0};
+  if (user_data.size() > 1) {
+    refuse(ErrorCode::kUnimplemented,
+           "the framework gives the program " + std::to_string(user_data.size()) +
+               " kinds of data, and it isn't known which are its Python functions");
+  }
+  return *static_cast<const HostFunctions*>(user_data.front().second);
+}
 
 ExtensionBase* ffi_extension(ExtensionBase* next) {
   static FfiExtension extension{

@@ -5,7 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax_programs import bytes_of, check, compiled, lowered, options, run
+from jaxlib.mlir.dialects import stablehlo
 
+from lamina.jax_plugin import shardings
 from lamina.jax_plugin.compiler import PluginError, compile_program, deserialize_program
 
 
@@ -39,6 +41,8 @@ _PARAMS = [(np.full((4, 5), 0.1, np.float32), np.zeros(5, np.float32)),
         (lambda x: jax.lax.cond(x.sum() > 0, jnp.sin, jnp.cos, x), (_X,)),
         (lambda x: jax.lax.scan(lambda c, v: (c + v, c * v), x[0], x), (_X,)),
         (lambda x: jnp.fft.rfft(x), (_X,)),
+        (lambda x: (x.min(), x.max(), x.sum()), (np.uint32(3),)),
+        (lambda x: jax.lax.reduce((x, x), (0.0, 1.0), lambda a, b: (a[0] + b[0], a[1] * b[1]), ()), (_X,)),
         (lambda k: jax.random.normal(k, (7,)), (jax.random.key(3),)),
         (lambda x: jax.lax.optimization_barrier((x, x + 1)), (_X,)),
         (lambda x: jax.lax.composite(lambda v: v * 2, "my.composite")(x), (_X,)),
@@ -97,6 +101,15 @@ def test_text_is_read():
     text = lowered(lambda x: jnp.sin(x) + 1, _X).as_text()
     program = compile_program(text.encode(), "mlir", options())
     np.testing.assert_allclose(run(program, [_X])[0], np.sin(_X) + 1, rtol=1e-6)
+
+
+def test_artifacts_are_of_the_older_version_of_two():
+    code = bytes_of(lowered(jnp.sin, _X))
+    of_jax = stablehlo.get_current_version()
+    assert f"StableHLO_v{of_jax}".encode() in shardings.without_shardings(code, "99.0.0")
+    oldest = shardings.without_shardings(code, "1.9.0")
+    assert b"StableHLO_v1.9.0" in oldest
+    assert compile_program(oldest, "mlir", options()).name == "jit_sin"
 
 
 def test_shardings_over_one_device_mean_nothing():

@@ -82,3 +82,12 @@ func.func @complex_columns(%x: tensor<4x8xcomplex<f32>>, %init: tensor<complex<f
   %0 = stablehlo.reduce(%x init: %init) applies stablehlo.add across dimensions = [0] : (tensor<4x8xcomplex<f32>>, tensor<complex<f32>>) -> tensor<8xcomplex<f32>>
   return %0 : tensor<8xcomplex<f32>>
 }
+
+// Across no dimension: each element is combined with the initial value.
+// CHECK-LABEL: func.func @across_none
+// CHECK: %[[ROW:.*]] = stablehlo.reshape %arg0 : (tensor<3xi32>) -> tensor<1x3xi32>
+// CHECK: stablehlo.reduce(%[[ROW]] init: %arg1) applies stablehlo.add across dimensions = [0]
+func.func @across_none(%x: tensor<3xi32>, %init: tensor<i32>) -> tensor<3xi32> {
+  %0 = stablehlo.reduce(%x init: %init) applies stablehlo.add across dimensions = [] : (tensor<3xi32>, tensor<i32>) -> tensor<3xi32>
+  return %0 : tensor<3xi32>
+}

@@ -459,3 +459,11 @@ func.func @shorter(%x: tensor<5x6xf32>, %s: tensor<i32>) -> tensor<5x5xf32> {
   %1 = stablehlo.dynamic_slice %0, %z, %s, sizes = [5, 5] : (tensor<5x12xf32>, tensor<i32>, tensor<i32>) -> tensor<5x5xf32>
   return %1 : tensor<5x5xf32>
 }
+
+// CHECK-LABEL: func.func @least_of_one_number
+// CHECK-NEXT: return %arg0
+func.func @least_of_one_number(%x: tensor<ui32>) -> tensor<ui32> {
+  %most = stablehlo.constant dense<4294967295> : tensor<ui32>
+  %0 = stablehlo.reduce(%x init: %most) applies stablehlo.minimum across dimensions = [] : (tensor<ui32>, tensor<ui32>) -> tensor<ui32>
+  return %0 : tensor<ui32>
+}
