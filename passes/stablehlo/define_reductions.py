@@ -5,9 +5,9 @@ StableHLO lets a body compute, and the results be, in a wider type than the oper
 of up to 16 bits does so in f32 and rounds once: a sum of ones in bf16 would stay at 256, and there
 are no vector instructions for them. Sums of complex numbers that lie side by side are sums of their
 parts, which products and sums of such numbers are made in: LLVM makes no vectors of pairs that are
-carried along. What reduces across no dimension, as StableHLO lets it, reduces across one of size 1 that is put in
-front: each element is combined with the initial value. Optimisation barriers go: within one kernel nothing is left to keep apart. Leaves all
-other ops alone.
+carried along. What reduces across no dimension, as StableHLO lets it, reduces across one of size 1 that is
+put in front: each element is combined with the initial value. Optimisation barriers go: within one
+kernel nothing is left to keep apart. Leaves all other ops alone.
 
 example: test/passes/stablehlo/define_reductions.mlir
 """
