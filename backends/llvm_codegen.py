@@ -7,16 +7,15 @@ processes.
 from __future__ import annotations
 
 import functools
-import os
 import re
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lamina.backends.prefetch import with_prefetches
+from lamina.forks import Lock, new_lock, take_with_forks
 from lamina.records import Record
 
 if TYPE_CHECKING:
@@ -101,30 +100,29 @@ def emit_assembly(text: str, machine: Machine, options: CodegenOptions) -> tuple
             return str(module), target_machine.emit_assembly(module)
 
 
-_one_selector = threading.Lock()
+_one_selector = new_lock()
 
 
-@contextmanager
-def _outside_of_llvm() -> Iterator[None]:
-    """While no thread is in the middle of something of LLVM's: a child that is forked meanwhile finds
-    nothing half done, and no lock held by a thread that it does not have."""
-    with _one_selector:
-        binding = sys.modules.get("llvmlite.binding.ffi")
-        # llvmlite's is around each of its calls, of other programs, too; it has no public name.
-        with getattr(getattr(binding, "lib", None), "_lock", None) or nullcontext():
-            yield
+class _LockOfLlvmlite:
+    """What llvmlite holds around each of its calls, of other programs, too; it has no public name."""
+
+    def acquire(self, blocking: bool = True) -> bool:
+        lock = self._lock()
+        return lock is None or lock.acquire(blocking)
+
+    def release(self) -> None:
+        lock = self._lock()
+        if lock is not None:
+            lock.release()
+
+    def _lock(self) -> Lock | None:
+        binding: Any = sys.modules.get("llvmlite.binding.ffi")
+        for name in ("lib", "_lock", "_lock"):
+            binding = getattr(binding, name, None)
+        return binding
 
 
-_while_forking = ExitStack()
-
-
-def _before_fork() -> None:
-    _while_forking.enter_context(_outside_of_llvm())
-
-
-os.register_at_fork(
-    before=_before_fork, after_in_parent=_while_forking.close, after_in_child=_while_forking.close
-)
+take_with_forks(_LockOfLlvmlite())
 
 
 @contextmanager

@@ -9,29 +9,23 @@ no worker sees, takes longer so: it is compiled in turns of the usual length.
 from __future__ import annotations
 
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from lamina.process_setting import ProcessSetting
 
 _SECONDS = 0.001
-_lock = threading.Lock()
-_inside = 0
-_before = 0.0
 
 
-@contextmanager
-def short_turns() -> Iterator[None]:
+def short_turns() -> AbstractContextManager[None]:
     """No thread waits long for another inside; it is as it was when the last of those inside is out."""
-    global _inside, _before
-    with _lock:
-        if not _inside:
-            _before = sys.getswitchinterval()
-            sys.setswitchinterval(min(_before, _SECONDS))
-        _inside += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _inside -= 1
-            if not _inside:
-                sys.setswitchinterval(_before)
+    return _short_turns.changed()
+
+
+def _shorten() -> Callable[[], None]:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(min(before, _SECONDS))
+    return lambda: sys.setswitchinterval(before)
+
+
+_short_turns = ProcessSetting(_shorten)

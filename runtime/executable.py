@@ -11,13 +11,13 @@ import functools
 import itertools
 import os
 import re
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from lamina.forks import new_lock
 from lamina.runtime import _runtime
 from lamina.runtime.artifact import Artifact
 from lamina.runtime.deferred import DeferredProgram, is_for_gpu
@@ -42,7 +42,7 @@ _LOOKS_FOR_SIGNALS = "lamina_interrupted"
 
 _GEMM = re.compile(r"scipy_cblas_([sdcz])gemm")
 
-_lock = threading.Lock()
+_lock = new_lock()
 _loaded: OrderedDict[bytes, _runtime.Executable] = OrderedDict()  # used last at the end
 _code_bytes: dict[bytes, int] = {}
 _names = itertools.count()

@@ -20,10 +20,11 @@ import re
 import stat
 import struct
 import tempfile
-import threading
 import time
 import warnings
 from pathlib import Path
+
+from lamina.forks import new_lock
 
 _MAGIC = b"LAMSTORE"
 _HEADER = struct.Struct("<8sQ32s")
@@ -32,6 +33,7 @@ _COUNT = "bytes"
 _COUNT_DIGITS = 20
 _ROOM = 8  # of the bound, what is made room for at once: one part in so many
 _STALE_SECONDS = 3600.0  # a temporary file this old was left by a process that died
+_preparing = new_lock()
 _KEY = re.compile(r"[A-Za-z0-9_.-]{3,128}")
 
 DEFAULT_MAX_BYTES = 2 << 30
@@ -51,7 +53,6 @@ class Store:
     def __init__(self, directory: str | os.PathLike[str], max_bytes: int = DEFAULT_MAX_BYTES):
         self.directory = Path(directory)
         self.max_bytes = max_bytes
-        self._lock = threading.Lock()
         self._warned: set[str] = set()
         self._checked = False
         self._usable = True
@@ -110,7 +111,7 @@ class Store:
 
     def _prepare(self, create: bool) -> bool:
         """Whether the directory is there and ours alone. Asked once."""
-        with self._lock:
+        with _preparing:
             if self._checked:
                 return self._usable
             try:

@@ -25,7 +25,7 @@ PACKAGES = {
     "tools": "lamina.tools",
 }
 
-FOUNDATION = ("lamina.records",)
+FOUNDATION = ("lamina.records", "lamina.forks", "lamina.process_setting")
 """What stands on nothing of lamina's: every layer may import it."""
 MLIR, LLVM = "torch_mlir", "llvmlite"
 NATIVE = "lamina.runtime._runtime"

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import threading
+import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
+
+from lamina.forks import new_lock
 
 _USES = 32
 """Calls of a class's general methods before it gets its own."""
 
-_one_at_a_time = threading.RLock()
+_one_at_a_time = new_lock()
 
 
 class _Fields:
@@ -178,6 +180,8 @@ def _fields(cls: type[Record]) -> _Fields:
 
 
 def _make(cls: type[Record]) -> None:
+    """Makes a class a dataclass. Other threads use the class meanwhile: at any moment each of its methods
+    is the general one or the dataclass's. An interrupt leaves the class as it was."""
     with _one_at_a_time:
         options = vars(cls)["_pending"]
         if options is None:  # by another thread meanwhile
@@ -185,8 +189,36 @@ def _make(cls: type[Record]) -> None:
         for base in cls.__bases__:
             if base is not Record and issubclass(base, Record):
                 _make(base)
-        for name in ("__setattr__", "__delattr__"):
-            if vars(cls).get(name) is _refuse:
+        _fields(cls)  # while the defaults are where the class's author put them
+        before = dict(vars(cls))
+        try:
+            for name in ("__setattr__", "__delattr__"):
+                if before.get(name) is _refuse:
+                    delattr(cls, name)
+            cls._pending = None  # `dataclass` asks for the signature
+            by_values = options["eq"] and options["frozen"] and "__hash__" not in before
+            if by_values:  # `dataclass` would have the class without a hash for a moment
+                cls.__hash__ = Record.__hash__  # type: ignore[method-assign]
+            dataclasses.dataclass(**options)(cls)
+            if by_values:
+                cls.__hash__ = _hash_of(cls)  # type: ignore[method-assign, assignment]
+        except BaseException:
+            for name in set(vars(cls)) - set(before):
                 delattr(cls, name)
-        cls._pending = None  # `dataclass` asks for the signature
-        dataclasses.dataclass(**options)(cls)
+            for name, value in before.items():
+                if vars(cls).get(name, dataclasses.MISSING) is not value:
+                    setattr(cls, name, value)
+            raise
+
+
+def _hash_of(cls: type[Record]) -> Callable[[Record], int]:
+    """The same number as the general method finds."""
+    names = [
+        field.name
+        for field in dataclasses.fields(cls)
+        if (field.compare if field.hash is None else field.hash)
+    ]
+    if len(names) > 1:
+        values = operator.attrgetter(*names)
+        return lambda self: hash(values(self))
+    return lambda self: hash(tuple([getattr(self, name) for name in names]))

@@ -135,3 +135,66 @@ def test_threads_may_make_it_a_dataclass_at_once():
         for thread in threads:
             thread.join()
         assert not wrong and found == [True] * 160
+
+
+class Watching(type):
+    """The class of classes that look at their instances after each change of themselves."""
+
+    watch = None
+
+    def __setattr__(cls, name, value):
+        type.__setattr__(cls, name, value)
+        if Watching.watch is not None:
+            Watching.watch(cls, name)
+
+
+def test_other_threads_find_it_whole_while_it_becomes_a_dataclass():
+    class Watched(Record, metaclass=Watching):
+        x: int
+        y: int = 2
+
+    one, same, other, number = Watched(1), Watched(1), Watched(2), hash(Watched(1))
+    changes = []
+
+    def watch(cls, name):
+        changes.append(name)
+        cls._fields.uses = 0  # else it would wait for the thread that makes the dataclass: this one
+        assert hash(one) == number, name
+        assert one == same and one != other, name
+        assert cls(1, 2) == one and cls(x=1).y == 2, name
+
+    Watching.watch = watch
+    try:
+        repr(one)
+    finally:
+        Watching.watch = None
+    assert "__init__" in changes and "__eq__" in changes
+
+
+@pytest.mark.parametrize("options", [{}, {"frozen": False}, {"eq": False}])
+def test_an_interrupt_leaves_it_as_it_was(options):
+    class Watched(Record, metaclass=Watching, **options):
+        x: int
+        y: int = 2
+
+    def interrupt(cls, name):
+        if name == interrupt.at:
+            Watching.watch = None
+            raise KeyboardInterrupt
+
+    one = Watched(1)
+    for interrupt.at in ("__init__", "__eq__", "__hash__", "__setattr__", "__match_args__"):
+        Watching.watch = interrupt
+        try:
+            repr(one)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            Watching.watch = None
+        assert Watched(1).y == 2 and one == one
+    for _ in range(100):
+        assert Watched(3).x == 3
+    assert repr(one).endswith("Watched(x=1, y=2)")
+    if options.get("frozen", True):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            one.x = 2

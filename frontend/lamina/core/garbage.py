@@ -9,37 +9,34 @@ from __future__ import annotations
 
 import gc
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
-_lock = threading.Lock()
-_holders = 0
-_was_enabled = False
-_modules_before = 0
+from lamina.process_setting import ProcessSetting
+
 _MANY_MODULES = 64
 
 
-@contextmanager
-def held_off() -> Iterator[None]:
+def held_off() -> AbstractContextManager[None]:
     """No automatic collection inside, in any thread; it goes on as it was when the last of those
     inside is out."""
-    global _holders, _was_enabled, _modules_before
-    with _lock:
-        if not _holders:
-            _was_enabled = gc.isenabled()
-            _modules_before = len(sys.modules)
-            gc.disable()
-        _holders += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _holders -= 1
-            if not _holders and _was_enabled:
-                if len(sys.modules) - _modules_before >= _MANY_MODULES:
-                    _take_for_old()
-                gc.enable()
+    return _held_off.changed()
+
+
+def _disable() -> Callable[[], None]:
+    was_enabled, modules_before = gc.isenabled(), len(sys.modules)
+    gc.disable()
+
+    def undo() -> None:
+        if was_enabled:
+            if len(sys.modules) - modules_before >= _MANY_MODULES:
+                _take_for_old()
+            gc.enable()
+
+    return undo
+
+
+_held_off = ProcessSetting(_disable)
 
 
 def _take_for_old() -> None:

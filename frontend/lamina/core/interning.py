@@ -5,15 +5,15 @@ Each call of scan or cond outside of jit traces its body anew; the programs are 
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from typing import Any
 
 from lamina.core.jaxpr import ClosedJaxpr
 from lamina.core.jaxpr_key import jaxpr_key
+from lamina.forks import new_lock
 
 _MAX_PROGRAMS = 1024
-_lock = threading.Lock()
+_lock = new_lock()
 _known: OrderedDict[Any, ClosedJaxpr] = OrderedDict()
 
 
