@@ -1,8 +1,9 @@
 """cuda.core on the driver made of Python.
 
 cuda-python opens the driver's library, asks it for `cuGetProcAddress` and that for all else, once in a
-process. Here the library is one of three lines of C, and what it finds are functions that ask the
-`FakeDriver` that is installed at the time.
+process. Here the library is a few lines of C, and what it finds are functions that ask the
+`FakeDriver` that is installed at the time. When Python ends they go, and cuda.core still calls the driver
+(destructors of the main thread give contexts back): what it has are jumps, which by then lead to C.
 """
 
 from __future__ import annotations
@@ -87,11 +88,20 @@ def _all_about_pointer(self: FakeDriver, count: int, what: int, out: int, addres
 
 
 # ---- the library -------------------------------------------------------------------------------
+_MOST_CALLS = 512
 _SOURCE = """
+__attribute__((visibility("hidden"))) void *targets[MOST];
+__attribute__((visibility("hidden"))) extern char jumps[];
+static int count;
+__asm__(".text\\n.balign 16\\njumps:\\n.set number, 0\\n.rept MOST\\n.balign 16\\n"
+        "jmp *targets+8*number(%rip)\\n.set number, number + 1\\n.endr\\n");
+void *jump_to(void *target) { targets[count] = target; return jumps + 16 * count++; }
+static int gone(void) { return 4; } /* CUDA_ERROR_DEINITIALIZED */
+void leave(void) { for (int i = 0; i < count; i++) targets[i] = gone; }
 int (*find)(const char *, void **, int, unsigned long long, int *);
 int cuGetProcAddress_v2(const char *symbol, void **out, int version, unsigned long long flags,
                         int *status) { return find(symbol, out, version, flags, status); }
-"""
+""".replace("MOST", str(_MOST_CALLS))
 _Find = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, PTR, INT, WORD, PTR)
 _NEWER = {("cuCtxGetDevice", 13000), ("cuStreamGetCtx", 12050)}
 """Calls of which two versions are asked for by one name, and from which version on the second is meant."""
@@ -110,10 +120,17 @@ def _library() -> ctypes.CDLL:
     source.write_text(_SOURCE)
     subprocess.run([compiler, "-shared", "-fPIC", "-o", made, source], check=True)
     library = ctypes.CDLL(str(made))
-    callback = _Find(_find)
-    _kept.append(callback)
-    PTR.in_dll(library, "find").value = ctypes.cast(callback, PTR).value
+    library.jump_to.argtypes, library.jump_to.restype = [PTR], PTR
+    atexit.register(library.leave)
+    PTR.in_dll(library, "find").value = _jump_to(library, _Find(_find))
     return library
+
+
+def _jump_to(library: ctypes.CDLL, callback: Any) -> int:
+    """The address of a function in C that goes on to one in Python as long as that is there."""
+    _kept.append(callback)
+    assert len(_kept) <= _MOST_CALLS
+    return library.jump_to(ctypes.cast(callback, PTR))
 
 
 def _find(symbol: bytes, out: int, version: int, flags: int, status: int | None) -> int:
@@ -137,8 +154,7 @@ def _address(symbol: str, version: int) -> int:
         return 0
     else:
         callback = ctypes.CFUNCTYPE(ctypes.c_int, *known[found][0])(_forwarded(found))
-    _kept.append(callback)
-    return ctypes.cast(callback, PTR).value or 0
+    return _jump_to(_library(), callback)
 
 
 def _forwarded(symbol: str) -> Callable[..., int]:
