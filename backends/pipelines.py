@@ -83,6 +83,7 @@ STABLEHLO_FUSE = (
     "stablehlo-raise-views",
     "stablehlo-slice-first",
     "stablehlo-update-in-parts",
+    "stablehlo-concatenate-in-groups",
     "stablehlo-cse",
     "stablehlo-recompute-residuals",  # after the last that would find twins
     "stablehlo-recompute-products",
