@@ -64,7 +64,9 @@ def integer_of(op: ir.Operation, name: str, default: int = 0) -> int:
 def flag(op: ir.Operation, name: str) -> bool:
     """Whether an op has an option set; custom calls have theirs in backend_config."""
     attributes = op.attributes
-    if "backend_config" in attributes:
+    if op.name == "stablehlo.custom_call":
+        if "backend_config" not in attributes:
+            return False
         attributes = ir.DictAttr(attributes["backend_config"])
     return name in attributes and ir.BoolAttr(attributes[name]).value
 

@@ -36,6 +36,7 @@ def read(
     isolate: bool | None = None,
     limits: Limits = DEFAULT_LIMITS,
     allow_unregistered_dialects: bool = False,
+    keeps_marks: bool = False,
 ) -> ir.Module:
     """The module in MLIR text, MLIR bytecode or a StableHLO portable artifact, verified.
 
@@ -43,6 +44,8 @@ def read(
              default it does with bytecode. Bytecode that one's own process has written needs none.
     limits   what is refused.
     allow_unregistered_dialects  whether that process takes ops of dialects that nobody defines.
+    keeps_marks  whether attributes stay by which our passes tell each other (marks.py): for tools that
+                 run them one by one.
 
     Raises ParseError, whose message starts with `name`, for what is no valid module, for what is
     beyond the limits, and for what brings the reading process down.
@@ -58,6 +61,7 @@ def read(
         source = _read_elsewhere(source, name, limits, allow_unregistered_dialects)
         is_bytecode = False
     from lamina.dialects.context import decoded, parse
+    from lamina.dialects.marks import PREFIX, forget_marks
     from lamina.dialects.sizes import check_sizes
 
     if not is_bytecode:
@@ -65,6 +69,8 @@ def read(
         look_over(source, name, limits)
     module = parse(source, name=name)
     check_sizes(module, name)
+    if not keeps_marks and isinstance(source, str) and PREFIX in source:
+        forget_marks(module)
     return module
 
 

@@ -2,8 +2,8 @@
 
 The parser calls itself for each bracket in another, until the process has no stack; and what is written
 once under a name (`#a1 = [#a0, #a0]`) is written out wherever the name stands. `look_over` counts
-both in one pass over the text, and refuses what is beyond the limits; and numbers of dimensions that
-the parser would make room for.
+both in one pass over the text, and refuses what is beyond the limits; numbers of dimensions that
+the parser would make room for; and data at the text's end whose alignment no memory has.
 """
 
 from __future__ import annotations
@@ -29,6 +29,10 @@ _MOST_SIGNS = 1000
 _NO_BRACKETS = re.compile(rb'"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|//[^\n]*|->|[<>]=')
 # A convolution's: `[b, f, 0, 1]`.
 _LAYOUT = re.compile(rb"\[[\s,?\w]*\b[bfio]\b[\s,?\w]*\]")
+# Data at a text's end: `{-# dialect_resources: {builtin: {w: "0x04000000..."}} #-}`, its alignment first.
+_RESOURCES = re.compile(rb"\{-#\s*dialect_resources\b.*", re.DOTALL)
+_ALIGNMENT = re.compile(rb':\s*"0x([0-9A-Fa-f]{8})')
+_MOST_ALIGNED = 1 << 16
 _LARGE = re.compile(rb"\b\d\w{3,}")
 _ALIAS = re.compile(rb"^[ \t]*([#!][A-Za-z_$][\w.$-]*)[ \t]*=", re.MULTILINE)
 _NAME = re.compile(rb"[#!][A-Za-z_$][\w.$-]*")
@@ -52,6 +56,7 @@ def look_over(text: str, name: str, limits: Limits) -> None:
         if (large := _LARGE.search(layout[0])) is not None:
             shown = large[0].decode()[:40]
             raise ParseError(name, f"dimension {shown} of a convolution: there is no such rank")
+    _check_alignments(data, name)
     if b"=" in bare and (b"#" in bare or b"!" in bare):
         _check_aliases(bare, name, limits)
 
@@ -92,6 +97,16 @@ def _too_deep(text: str, data: bytes, name: str, limits: Limits) -> ParseError:
 
 def _depth_problem(limits: Limits) -> str:
     return f"brackets are nested more than {limits.program_depth} deep (setting program_depth)"
+
+
+def _check_alignments(data: bytes, name: str) -> None:
+    """Of what stands at the text's end, for which the parser asks for memory as it is written."""
+    section = _RESOURCES.search(data) if b"dialect_resources" in data else None
+    for found in _ALIGNMENT.finditer(section[0]) if section is not None else ():
+        alignment = int.from_bytes(bytes.fromhex(found[1].decode()), "little")
+        if not 0 < alignment <= _MOST_ALIGNED:
+            problem = f"a resource is aligned to {alignment} bytes, which must be 1 to {_MOST_ALIGNED}"
+            raise ParseError(name, problem)
 
 
 def _check_aliases(bare: bytes, name: str, limits: Limits) -> None:

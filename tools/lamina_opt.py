@@ -160,6 +160,7 @@ def _compile(
         isolate=arguments.isolate,
         limits=limits(),
         allow_unregistered_dialects=arguments.allow_unregistered_dialect,
+        keeps_marks=True,
     )
     try:
         pipeline.run(module, verify="each" if arguments.verify else "never")

@@ -23,7 +23,7 @@ from lamina.backends.target import Target
 from lamina.dialects.attributes import LIBRARY, string_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
-from lamina.passes.stablehlo.facts import PYTHON_CALLBACK
+from lamina.passes.stablehlo.facts import PYTHON_CALLBACK, callback_index
 from lamina.passes.stablehlo.gemm import Gemm
 from lamina.passes.stablehlo.lapack import Lapack
 from lamina.passes.stablehlo.scan_order import Scan
@@ -244,7 +244,7 @@ def _python_callback(
 ) -> tuple[str, int]:
     """Hands the addresses of arguments and results to the runtime, which calls Python."""
     pointers = _Pointers.of(function, call)
-    index = ir.DictAttr(call.attributes["backend_config"])["index"].value
+    index = callback_index(call)
     return (
         "declare void @lamina_python_callback(i64, ptr, ptr)\n"
         f"define void @{symbol}({pointers.parameters}) {{\n{pointers.arrays()}\n"

@@ -34,7 +34,7 @@ from lamina.dialects.attributes import ARGUMENTS, LIBRARY, string_of
 from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
 from lamina.passes.base import source_frames
-from lamina.passes.stablehlo.facts import PYTHON_CALLBACK
+from lamina.passes.stablehlo.facts import PYTHON_CALLBACK, callback_index
 from lamina.records import Record
 
 _ALIGNMENT = 256
@@ -142,7 +142,7 @@ class _Writer:
         call, end = (block.operations[n].operation for n in (0, len(block.operations) - 1))
         given = dict(zip([*block.arguments, *end.operands], op.operands, strict=True))
         return {
-            "call": ir.DictAttr(call.attributes["backend_config"])["index"].value,
+            "call": callback_index(call),
             "inputs": [[self._place(given[v]), byte_size(v.type)] for v in call.operands],
             "outputs": [
                 [self._place(given[v]) if v in given else None, byte_size(v.type)]

@@ -155,7 +155,8 @@ class Reader(Record, frozen=False):
         if "arg_attrs" not in main.attributes:
             return donated, promised
         for position, given in enumerate(main.attributes["arg_attrs"]):
-            wish = given["tf.aliasing_output"].value if "tf.aliasing_output" in given else None
+            promise = given["tf.aliasing_output"] if "tf.aliasing_output" in given else None
+            wish = promise.value if isinstance(promise, ir.IntegerAttr) else None
             if wish is None and "jax.buffer_donor" not in given:
                 continue
             of = self.types[body.arguments[position]]

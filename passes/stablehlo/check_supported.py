@@ -13,8 +13,8 @@ from __future__ import annotations
 from lamina.dialects.types import DYNAMIC, dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError, Pass
-from lamina.passes.stablehlo.facts import PYTHON_CALLBACK
-from lamina.passes.stablehlo.lapack import routine_of
+from lamina.passes.stablehlo.facts import PYTHON_CALLBACK, callback_index
+from lamina.passes.stablehlo.lapack import problem_of_call, routine_of
 
 _DEPRECATED = "is not supported: use the collective itself (stablehlo.all_reduce, ...)"
 _NO_HOST = "compiled programs can't talk to the host while they run"
@@ -78,11 +78,23 @@ def _check_op(op: ir.Operation) -> None:
             f"calls @{op.attributes['callee'].value}, which is recursive",
             "write the recursion as a loop (stablehlo.while)",
         )
-    if name == "stablehlo.custom_call" and routine_of(op) is None and not _is_callback(op, name):
-        target = op.attributes["call_target_name"].value
-        raise CompileError.at(op, f"calls @{target}, and this build has no function of that name")
+    if name == "stablehlo.custom_call":
+        _check_custom_call(op)
     if not name.startswith(("stablehlo.", "chlo.", "func.", "builtin.")):
         raise CompileError.at(op, "is no StableHLO operation")
+
+
+def _check_custom_call(op: ir.Operation) -> None:
+    target = op.attributes["call_target_name"].value
+    routine = routine_of(op)
+    if routine is not None:
+        problem = problem_of_call(op, routine)
+        if problem is not None:
+            raise CompileError.at(op, f"calls @{target}, which {problem}")
+    elif target != PYTHON_CALLBACK:
+        raise CompileError.at(op, f"calls @{target}, and this build has no function of that name")
+    elif callback_index(op) is None:
+        raise CompileError.at(op, f"calls @{target} without the number of a Python function")
 
 
 def _is_callback(op: ir.Operation, name: str) -> bool:

@@ -96,6 +96,16 @@ def has_side_effect(custom_call: ir.Operation) -> bool:
     return "has_side_effect" in attributes and attributes["has_side_effect"].value
 
 
+def callback_index(custom_call: ir.Operation) -> int | None:
+    """Which function of the user's a call of PYTHON_CALLBACK is of; None where it does not say."""
+    attributes = custom_call.attributes
+    config = attributes["backend_config"] if "backend_config" in attributes else None
+    if not isinstance(config, ir.DictAttr) or "index" not in config:
+        return None
+    index = config["index"]
+    return index.value if isinstance(index, ir.IntegerAttr) and index.value >= 0 else None
+
+
 def inner_ops(op: ir.Operation) -> Iterator[ir.Operation]:
     """The ops directly in the regions of an op."""
     for region in op.regions:

@@ -340,7 +340,7 @@ def library_of(op: ir.Operation, products: Doers = "auto") -> str | None:
     if op.name != "stablehlo.dot_general" or products == "kernel":
         return None
     gemm = Gemm.of(op)
-    if gemm is None:
+    if gemm is None or not gemm.is_counted_by_blas:
         return None
     element = element_name(op.operands[0].type)
     wins = products == "library" or library_wins(gemm, element, makes_right_factor(op))

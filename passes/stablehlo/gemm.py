@@ -49,6 +49,11 @@ class Gemm(Record):
             return None
         return cls.of_types(lhs, rhs, DotNumbers.of(dot))
 
+    @property
+    def is_counted_by_blas(self) -> bool:
+        """Whether all sizes are numbers of 32 bits, which is what BLAS counts with."""
+        return max(self.m, self.n, self.k, self.a.leading, self.b.leading) < 1 << 31
+
     @classmethod
     def of_types(cls, lhs: ir.Type, rhs: ir.Type, numbers: DotNumbers) -> Gemm | None:
         """The same, from shapes and numbers alone, for any element type."""

@@ -109,6 +109,11 @@ Error call_python(const Program& program, size_t index, void** args, void** resu
   const Gil gil;
   const UsualArithmetic usual;
   const CallbackScope inside;
+  if (!program.callbacks || index >= program.callbacks->all.size()) {
+    return {"[" + program.name + "] calls the Python function number " + std::to_string(index) +
+                ", and it was loaded without",
+            nullptr, nullptr};
+  }
   const HostCallback& callback = program.callbacks->all[index];
   const Owned held = callback.function;
   if (call(callback, args, results)) return {};

@@ -8,6 +8,7 @@ import pytest
 import lamina
 from lamina.dialects.constants import array_of
 from lamina.dialects.context import parse
+from lamina.dialects.parse_error import ParseError
 from lamina.dialects.resources import inline_resources
 
 PROGRAM = """
@@ -51,6 +52,21 @@ def test_data_that_is_missing_is_named() -> None:
     text = program(np.zeros((2, 3), np.float32), "f32").split("{-#")[0]
     with pytest.raises(ValueError, match="the data of dense_resource<w> is not in the program"):
         inline_resources(text)
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 7])
+def test_data_of_another_length_is_refused(count: int) -> None:
+    """The bytes of one element would be those of all."""
+    text = program(np.zeros(count, np.float32), "f32")
+    with pytest.raises(ValueError, match=rf"needs 24 bytes and has {4 * count}"):
+        lamina.compile_stablehlo(text)
+
+
+@pytest.mark.parametrize("alignment", ["00000000", "00000080", "00000200"])
+def test_an_alignment_that_no_memory_has(alignment: str) -> None:
+    text = program(np.zeros(6, np.float32), "f32").replace("0x04000000", f"0x{alignment}")
+    with pytest.raises(ParseError, match="aligned to .* bytes, which must be 1 to 65536"):
+        lamina.compile_stablehlo(text)
 
 
 def test_other_programs_stay_as_they_are() -> None:
