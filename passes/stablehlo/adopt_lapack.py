@@ -41,7 +41,12 @@ class AdoptLapack(Pass):
             if rule is None:
                 continue
             with ir.InsertionPoint(op), op.location:
-                results = rule(_Call(op))
+                try:
+                    results = rule(_Call(op))
+                except (IndexError, KeyError):
+                    results = None
+            if results is None or len(results) != len(op.results):
+                raise CompileError.at(op, "does not take and give the arrays that the routine does")
             for old, new in zip(op.results, results, strict=True):
                 if new is not None:
                     old.replace_all_uses_with(new)

@@ -5,7 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.experimental import sparse
-from jax_programs import check
+from jax_programs import check, compiled
+
+from lamina.jax_plugin.compiler import PluginError
 
 _A = np.random.default_rng(0).standard_normal((2, 5, 5)).astype(np.float32)
 _SPD = _A @ _A.swapaxes(-1, -2) + 5 * np.eye(5, dtype=np.float32)
@@ -52,3 +54,11 @@ def test_approximate_searches_are_exact(aggregate):
 def test_handlers_that_jax_brings():
     matrix = sparse.BCSR.fromdense(_TALL)
     check(lambda v: matrix @ v, np.ones(4, np.float32))
+
+
+@pytest.mark.parametrize("results", [(), 3])
+def test_calls_of_lapack_that_are_none(results):
+    shapes = (jax.ShapeDtypeStruct((4, 4), np.float32),) * results if results else ()
+    with pytest.raises(PluginError, match="does not take and give the arrays") as raised:
+        compiled(lambda x: jax.ffi.ffi_call("lapack_sgeqrf_ffi", shapes, has_side_effect=True)(x), _TALL)
+    assert raised.value.code == "UNIMPLEMENTED"
