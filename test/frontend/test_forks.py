@@ -13,7 +13,7 @@ from lamina.forks import new_lock
 def in_child(check):
     """Whether the check holds in a forked child."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # that there are threads is the point
+        warnings.simplefilter("ignore")  # that there are threads is the point; JAX says so, too
         child = os.fork()
     if child == 0:
         try:
