@@ -12,6 +12,7 @@ from concurrent.futures import Future
 
 from lamina.backends import llvm_thread
 from lamina.backends.cpu.kernel import KernelObject, emit_kernel, lower_kernels
+from lamina.backends.cpu.products import is_shared, shared_object
 from lamina.backends.kernel_source import symbol_of, text_without_name
 from lamina.backends.planned import is_scalar
 from lamina.backends.target import Target
@@ -111,7 +112,21 @@ class Kernels:
         if self._store is not None:
             for symbol in missing:
                 self._store.put(_KIND, _key(symbol), to_bytes(objects[symbol]))  # type: ignore[arg-type]
-        return objects  # type: ignore[return-value]
+        own = {symbol: found for symbol, found in objects.items() if found is not None}
+        return own | self._shared(own.values())
+
+    def _shared(self, kernels: Iterable[KernelObject]) -> dict[str, KernelObject]:
+        """The functions that these kernels share, from the store where they are there."""
+        symbols = {name for kernel in kernels for name in kernel.imports if is_shared(name)}
+        found: dict[str, KernelObject] = {}
+        for symbol in sorted(symbols):
+            stored = None if self._anew else _stored(self._store, symbol)
+            if stored is None:
+                stored = KernelObject(symbol, shared_object(symbol, self._target), 0, ())
+                if self._store is not None:
+                    self._store.put(_KIND, _key(symbol), to_bytes(stored))
+            found[symbol] = stored
+        return found
 
     def _named(self, function: ir.Operation) -> tuple[str, str]:
         return symbol_of(function, self._target), text_without_name(function)

@@ -1,6 +1,7 @@
-"""Kernels of one op that are written straight in LLVM IR: matrix products as calls of OpenBLAS,
-LAPACK's routines (lapack.py), Fourier transforms and scans as code generated for their shapes,
-sorts, the greatest elements of rows, Python callbacks and collectives as calls of the runtime.
+"""Kernels of one op that are written straight in LLVM IR: matrix products as calls of OpenBLAS or of a
+function that all of them share (products.py), LAPACK's routines (lapack.py), Fourier transforms and scans
+as code generated for their shapes, sorts, the greatest elements of rows, Python callbacks and
+collectives as calls of the runtime.
 
 The choice was made before, in the IR: a kernel with `lamina.kind = "library"` holds one op and
 names its library in `lamina.library`. Here it becomes a function in LLVM IR with the ABI of every
@@ -15,6 +16,7 @@ from math import prod
 from lamina.backends.cpu.collectives import collective_kernel
 from lamina.backends.cpu.fft import fft_kernel
 from lamina.backends.cpu.lapack import lapack_kernel
+from lamina.backends.cpu.products import product_kernel
 from lamina.backends.cpu.recurrence import recurrence_kernel
 from lamina.backends.cpu.scan import scan_kernel
 from lamina.backends.cpu.small_matrices import small_matrices_kernel
@@ -24,7 +26,7 @@ from lamina.dialects.attributes import LIBRARY, string_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
 from lamina.passes.stablehlo.facts import PYTHON_CALLBACK, callback_index
-from lamina.passes.stablehlo.gemm import Gemm
+from lamina.passes.stablehlo.gemm import SHARED_PRODUCT, Gemm
 from lamina.passes.stablehlo.lapack import Lapack
 from lamina.passes.stablehlo.scan_order import Scan
 from lamina.passes.stablehlo.small_matrices import SMALL_MATRICES
@@ -300,6 +302,7 @@ def _words(*words: int) -> str:
 
 _LIBRARIES: dict[str, Callable[[ir.Operation, ir.Operation, str, Target], tuple[str, int]]] = {
     "openblas.gemm": _gemm,
+    SHARED_PRODUCT: product_kernel,
     "lamina.fft": _fft,
     "lamina.scan": _scan,
     "lamina.recurrence": _recurrence,

@@ -32,7 +32,8 @@ def build_program(planned: ir.Module, target: Target, program: Kernels) -> Built
     text, code = early or entry(scratch_bytes)
     objects = {f"{kernel.symbol}.o": kernel.object for kernel in compiled}
     objects[f"{ENTRY_SYMBOL}.o"] = code.result()
-    imports = {symbol for kernel in compiled for symbol in kernel.imports}
+    own = {kernel.symbol for kernel in compiled}  # with functions that kernels share
+    imports = {symbol for kernel in compiled for symbol in kernel.imports} - own
     return BuiltProgram(
         objects,
         symbols,

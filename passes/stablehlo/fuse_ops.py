@@ -23,7 +23,15 @@ from lamina.passes.stablehlo.facts import (
     ints,
     size_of,
 )
-from lamina.passes.stablehlo.gemm import Doers, Gemm, library_wins, makes_right_factor
+from lamina.passes.stablehlo.gemm import (
+    SHARED_PRODUCT,
+    Doers,
+    Gemm,
+    is_shared_product,
+    library_wins,
+    makes_right_factor,
+    stands_alone,
+)
 from lamina.passes.stablehlo.keys import attributes_key, region_key
 from lamina.passes.stablehlo.lapack import Lapack
 from lamina.passes.stablehlo.scan_order import RECURRENCE, Scan
@@ -220,7 +228,8 @@ class Seen:
         if self.name != "stablehlo.dot_general":
             return library_of(self.op, self._products)
         known = self._libraries  # many products are of the same types
-        key = (self.key, *[value.type for value in self.operands], makes_right_factor(self.op))
+        types = [value.type for value in self.operands]
+        key = (self.key, *types, makes_right_factor(self.op), stands_alone(self.op))
         if key not in known:
             known[key] = library_of(self.op, self._products)
         return known[key]
@@ -343,6 +352,8 @@ def library_of(op: ir.Operation, products: Doers = "auto") -> str | None:
     if gemm is None or not gemm.is_counted_by_blas:
         return None
     element = element_name(op.operands[0].type)
+    if products == "auto" and is_shared_product(gemm, element) and stands_alone(op):
+        return SHARED_PRODUCT
     wins = products == "library" or library_wins(gemm, element, makes_right_factor(op))
     return "openblas.gemm" if wins else None
 

@@ -153,6 +153,20 @@ func.func @rows(%x: tensor<4x512xf32>, %y: tensor<512x512xf32>) -> (tensor<4x512
 
 // -----
 
+// Products of f64 of many rows and columns are calls of one function, unless something follows on the sums.
+// CHECK-LABEL: func.func @wide
+func.func @wide(%x: tensor<600x700xf64>, %y: tensor<700x650xf64>) -> (tensor<600x650xf64>, tensor<600x650xf64>) {
+  %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<600x700xf64>, tensor<700x650xf64>) -> tensor<600x650xf64>
+  %1 = stablehlo.negate %x : tensor<600x700xf64>
+  %2 = stablehlo.dot_general %1, %y, contracting_dims = [1] x [0] : (tensor<600x700xf64>, tensor<700x650xf64>) -> tensor<600x650xf64>
+  %3 = stablehlo.exponential %2 : tensor<600x650xf64>
+  return %0, %3 : tensor<600x650xf64>, tensor<600x650xf64>
+}
+// CHECK: func.func private @fused_dot_general_0{{.*}}lamina.library = "lamina.product", lamina.reason = "lamina.product does 600x700 by 700x650"
+// CHECK: lamina.kind = "output"
+
+// -----
+
 // One sum of products is a reduction of ours, of any length.
 // CHECK-LABEL: func.func @dot
 // CHECK: func.func private @fused_dot_general_0{{.*}}lamina.kind = "output"

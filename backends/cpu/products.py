@@ -1,0 +1,91 @@
+"""Matrix products by the function that all of a type share: a kernel is a call of it (product_code.py has its code).
+
+It is compiled when the first program of a process needs it, kept in the store as kernels are, and is an
+object of each program that calls it.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+
+from lamina.backends.cpu.product_code import JOB, Shape, division, product_code
+from lamina.backends.cpu.tasks_text import DECLARATION
+from lamina.backends.llvm_codegen import OF_VECTORS, Machine, emit
+from lamina.backends.target import Target
+from lamina.dialects.types import element_name
+from lamina.dialects.vendors import ir
+from lamina.passes.base import CompileError
+from lamina.passes.llvm.call_task_runner import RUNNER
+from lamina.passes.stablehlo.gemm import Gemm
+
+_PREFIX = "lamina_product_"
+_BITS = {"f64": 64}
+_TASK_PRODUCTS = 100_000  # the least work worth a task of its own
+
+_objects: dict[str, bytes] = {}
+
+
+def product_kernel(
+    function: ir.Operation, dot: ir.Operation, symbol: str, target: Target
+) -> tuple[str, int]:
+    """LLVM IR of a kernel that is one product, exporting `symbol`, and the bytes of scratch that it needs.
+    Raises CompileError for a product that the shared function does not do."""
+    product = Gemm.of(dot) if dot.name == "stablehlo.dot_general" else None
+    element = element_name(dot.results[0].type)
+    if product is None or product.batch or product.a.transposed or product.b.transposed or element not in _BITS:
+        raise CompileError.at(dot, "not a product of two matrices of f64 whose rows are contiguous")
+    shape = Shape(target.vector_bits, _BITS[element])
+    chunks, panels = division(product.m, product.n, shape.columns)
+    tasks = chunks * panels
+    grain = max(1, _TASK_PRODUCTS * tasks // (product.m * product.n * product.k))
+    places = {value: f"%p{number}" for number, value in enumerate(function.regions[0].blocks[0].arguments)}
+    count = len(places)
+    lhs, rhs = (places[operand] for operand in dot.operands)
+    words = dict(
+        a=f"ptr {lhs}", b=f"ptr {rhs}", c=f"ptr %p{count}",
+        lda=f"i64 {product.a.leading * shape.bytes}", ldb=f"i64 {product.b.leading * shape.bytes}",
+        ldc=f"i64 {product.n * shape.bytes}", m=f"i64 {product.m}", n=f"i64 {product.n}", k=f"i64 {product.k}",
+        chunks=f"i64 {chunks}", panels=f"i64 {panels}",
+    )  # fmt: skip
+    lines = [f"  %job = alloca [{len(JOB)} x i64], align 8"]
+    for number, name in enumerate(JOB):
+        lines.append(f"  %at_{name} = getelementptr i64, ptr %job, i64 {number}")
+        lines.append(f"  store {words[name]}, ptr %at_{name}")
+    shared = _symbol(target, element)
+    parameters = ", ".join(f"ptr %p{number}" for number in range(count + 2))
+    text = [
+        DECLARATION,
+        f"declare void @{shared}(ptr, i64, i64)",
+        f"define void @{symbol}({parameters}) {{",
+        *lines,
+        f"  call void @{RUNNER}(ptr @{shared}, ptr %job, i64 {tasks}, i64 {grain})",
+        "  ret void",
+        "}",
+        "",
+    ]
+    return "\n".join(text), 0
+
+
+def is_shared(symbol: str) -> bool:
+    """Whether a symbol that kernels import is a function of this module."""
+    return symbol.startswith(_PREFIX)
+
+
+def shared_object(symbol: str, target: Target) -> bytes:
+    """The object file of such a function, compiled once in a process for each target."""
+    found = _objects.get(symbol)
+    if found is None:  # without a lock, which a fork might find taken: two threads may make the same
+        bits = _BITS[symbol.removeprefix(_PREFIX).partition("_")[0]]
+        text = product_code(symbol, target.vector_bits, bits)
+        machine = Machine(target.triple, target.cpu, target.features)
+        found = _objects[symbol] = emit(text, machine, OF_VECTORS).object
+    return found
+
+
+@functools.lru_cache(16)
+def _symbol(target: Target, element: str) -> str:
+    """The function's name, which says all that decides its code."""
+    code = product_code("product", target.vector_bits, _BITS[element])
+    digest = hashlib.sha256(repr((target, code, OF_VECTORS)).encode()).hexdigest()
+    return f"{_PREFIX}{element}_{digest[:16]}"
