@@ -203,6 +203,10 @@ def running_function(index: int) -> Callable[..., Any]:
     """Of the Python functions that came with the call that this thread runs (as a PJRT client passes
     them), the one at an index. RuntimeError where there are fewer."""
 
+def running_user_data(type: int) -> int:
+    """Where the data of this type lie that came with the call that this thread runs, as XLA numbers
+    types; 0 where none came."""
+
 def enter_native_code() -> None: ...
 def leave_native_code() -> None: ...
 def leave() -> None: ...

@@ -262,6 +262,17 @@ void define_state(nb::module_& m) {
       "Of the Python functions that came with the call that this thread runs, the one at an "
       "index.");
   m.def(
+      "running_user_data",
+      [](int64_t type) {
+        const HostFunctions* given = running_functions();
+        const bool is_there = given != nullptr && given->type == type;
+        return reinterpret_cast<uintptr_t>(is_there ? given->data : nullptr);
+      },
+      nb::arg("type"),
+      "Where the data of this type lie that came with the call that this thread runs, as XLA "
+      "numbers "
+      "types; 0: none came.");
+  m.def(
       "enter_native_code", InNativeCode::enter,
       "From here to `leave_native_code` this thread is not unwound: where the interpreter ends it, "
       "it sleeps.");

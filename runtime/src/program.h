@@ -27,8 +27,12 @@ struct HostCallbacks;
 // Python functions that come with a call rather than with the program; whoever makes the call keeps
 // them alive until it is over.
 struct HostFunctions {
-  void* const* functions;
-  size_t count;
+  void* const* functions = nullptr;
+  size_t count = 0;
+  // The same as handlers of XLA's foreign function interface ask for it: the number that XLA has
+  // for the type, and where the two above lie.
+  int64_t type = 0;
+  const void* data = nullptr;
 };
 
 struct Program {

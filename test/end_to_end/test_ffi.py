@@ -209,15 +209,14 @@ def test_errors_of_handlers_and_of_calls(handlers):
 
 
 def test_programs_of_jax_call_what_is_registered_with_jax():
-    from jax_programs import compiled, run
+    from jax_programs import compiled, options, run
 
-    from lamina.jax_plugin.compiler import PluginError
+    from lamina.jax_plugin.compiler import deserialize_program
 
     program = compiled(lambda x: scaled(JAX, x), X)
-    for got, want in zip(run(program, [X]), scaled(JAX, X), strict=True):
-        np.testing.assert_allclose(got, want, rtol=1e-6)
-    with pytest.raises(PluginError, match="calls handlers of FFI targets, so it can't be serialised"):
-        program.serialize()
+    for one in (program, deserialize_program(program.serialize(), options())):
+        for got, want in zip(run(one, [X]), scaled(JAX, X), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-6)
 
 
 def test_handlers_that_promise_a_result():

@@ -60,11 +60,14 @@ def _destroy(address: int) -> None:
     _errors.pop(_Destroy.from_address(address).error, None)
 
 
+def failed(code: str, message: str) -> int:
+    """What a function of the table gives where it fails, with a status's code such as "NOT_FOUND"."""
+    return _new_error(_CODES.index(code), message.encode())
+
+
 def not_there(name: str) -> Any:
     """A function of the table that gives an error: what it does is not here."""
-    message = f"lamina has no {name} for FFI handlers".encode()
-    code = _CODES.index("UNIMPLEMENTED")
-    return Function(lambda _: _new_error(code, message))
+    return Function(lambda _: failed("UNIMPLEMENTED", f"lamina has no {name} for FFI handlers"))
 
 
 FUNCTIONS = (_create, _details, _destroy)

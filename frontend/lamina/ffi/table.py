@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 
-from lamina.ffi import errors, futures
+from lamina.ffi import context, errors, futures
 from lamina.ffi.errors import HEAD, Function, not_there
 
 _NAMES = (
@@ -27,7 +27,8 @@ class _Api(ctypes.Structure):
 
 
 def _table() -> _Api:
-    functions = (*errors.FUNCTIONS, *(futures.FUNCTIONS.get(name) or not_there(name) for name in _NAMES))
+    here = futures.FUNCTIONS | context.FUNCTIONS
+    functions = (*errors.FUNCTIONS, *(here.get(name) or not_there(name) for name in _NAMES))
     api = _Api(struct_size=ctypes.sizeof(_Api), functions=(Function * len(functions))(*functions))
     api.version = _Version(ctypes.sizeof(_Version), None, *_VERSION)
     return api

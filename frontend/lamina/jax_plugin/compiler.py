@@ -70,22 +70,14 @@ class CompiledProgram(Record, frozen=False, eq=False):
     _calls: Sequence[HostCall] = ()
 
     def serialize(self) -> bytes:
-        """The program as bytes, from which `deserialize_program` makes it again without a compiler.
-
-        Raises PluginError for one that calls handlers of FFI targets, which only this process has.
-        """
-        calls = [call.row() for call in self._calls]
-        if None in calls:
-            raise PluginError(
-                "UNIMPLEMENTED",
-                f"[{self.name}] calls handlers of FFI targets, so it can't be serialised",
-            )
+        """The program as bytes, from which `deserialize_program` makes it again without a compiler. FFI
+        targets that it calls are in there by their names."""
         head = {
             "num_replicas": self.num_replicas,
             "num_partitions": self.num_partitions,
             "device_ids": self.device_ids,
             "facts": self._facts.row(),
-            "calls": calls,
+            "calls": [call.row() for call in self._calls],
             "code_bytes": len(self.code),
         }
         text = json.dumps(head).encode()
@@ -140,7 +132,7 @@ def deserialize_program(data: bytes, options: bytes = b"") -> CompiledProgram:
              compiled for; none: they stay.
 
     Raises PluginError: INVALID_ARGUMENT for other bytes, FAILED_PRECONDITION for a processor that
-    lacks what the program needs.
+    lacks what the program needs and for FFI targets that this process has no handlers of.
     """
     from lamina.runtime.artifact import Artifact
 
@@ -199,7 +191,7 @@ def _compiled(code: bytes, format: str, options: CompileOptions) -> CompiledProg
                 log_lines.write("cache", clock() - begin, f"{program.name}: found in {store.directory}")
                 return program
     program, entry = _compiled_module(code, format, options, store, anew)
-    if store is not None and None not in entry["calls"]:
+    if store is not None:
         store.put(_BY_BYTES, key, json.dumps(entry).encode())
     log_lines.write("compile", clock() - begin, program.name)
     return program

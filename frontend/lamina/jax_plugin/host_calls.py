@@ -11,19 +11,18 @@ else have the same code.
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from lamina.jax_plugin import ffi_targets
+from lamina.jax_plugin.handlers import Handler
 from lamina.jax_plugin.tokens import tokens_of
 from lamina.records import Record
 
 _CALL = "stablehlo.custom_call"
 _CONFIG = "mhlo.backend_config"
 _CALLBACKS = ("xla_ffi_python_cpu_callback", "xla_ffi_partitioned_python_cpu_callback")
-_ALIAS = re.compile(r"output_tuple_indices = \[(\d*)\], operand_index = (\d+)")
 _Types = list[tuple[np.dtype, tuple[int, ...]]]
 
 
@@ -49,11 +48,24 @@ class CallbackSlot(Record):
             np.asarray(x, order="C") for i, x in enumerate(results) if i not in self.token_results
         )
 
+    def row(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {
+            "index": self.index,
+            "token_operands": list(self.token_operands),
+            "token_results": list(self.token_results),
+        }
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> CallbackSlot:
+        """What `row` gave, again."""
+        return cls(row["index"], tuple(row["token_operands"]), tuple(row["token_results"]))
+
 
 class HostCall(Record):
     """A place in a program that calls a function."""
 
-    function: Any
+    function: CallbackSlot | Handler
     inputs: _Types
     outputs: _Types
     place: str
@@ -63,15 +75,10 @@ class HostCall(Record):
         """As the runtime's loader takes it."""
         return self.function, self.inputs, self.outputs, self.place
 
-    def row(self) -> dict[str, Any] | None:
-        """As JSON has it; None for a call of what only this process has."""
-        if not isinstance(self.function, CallbackSlot):
-            return None
-        of = self.function
+    def row(self) -> dict[str, Any]:
+        """As JSON has it."""
         return {
-            "index": of.index,
-            "token_operands": list(of.token_operands),
-            "token_results": list(of.token_results),
+            "function": self.function.row(),
             "inputs": [[dtype.name, list(shape)] for dtype, shape in self.inputs],
             "outputs": [[dtype.name, list(shape)] for dtype, shape in self.outputs],
             "place": self.place,
@@ -79,15 +86,17 @@ class HostCall(Record):
 
     @classmethod
     def of_row(cls, row: dict[str, Any]) -> HostCall:
-        """What `row` gave, again."""
+        """What `row` gave, again. Raises LoadError for a handler that this process does not have."""
         from lamina.runtime.executable import dtype_named
 
-        slot = CallbackSlot(row["index"], tuple(row["token_operands"]), tuple(row["token_results"]))
         inputs, outputs = (
             [(dtype_named(name), tuple(shape)) for name, shape in row[which]]
             for which in ("inputs", "outputs")
         )
-        return cls(slot, inputs, outputs, row["place"])
+        given = row["function"]
+        is_handler = "target" in given
+        function = Handler.of_row(given, outputs) if is_handler else CallbackSlot.of_row(given)
+        return cls(function, inputs, outputs, row["place"])
 
 
 def bind_host_calls(module: Any) -> tuple[HostCall, ...]:
@@ -107,7 +116,7 @@ def bind_host_calls(module: Any) -> tuple[HostCall, ...]:
             if target in _CALLBACKS:
                 function = CallbackSlot(int(config_of(call)["index"]), *tokens_of(call))
             elif is_typed(call) and not is_adopted(target):
-                function = _handler(call, target)
+                function = Handler.of(call, config_of(call), _specs(call.results))
         if function is not None:
             made = HostCall(function, _specs(call.operands), _specs(call.results), _place(call))
             _rename(call, len(found))
@@ -136,43 +145,6 @@ def values_of(given: Any) -> dict[str, Any]:
     from lamina.dialects.vendors import ir
 
     return {entry.name: _value(entry.attr) for entry in ir.DictAttr(given)}
-
-
-def _handler(call: Any, target: str) -> Any:
-    from lamina.core.avals import ShapedArray
-    from lamina.ffi.call import Call
-
-    address = ffi_targets.address_of(target)
-    if address is None:
-        return None  # the passes know it, or say that nobody does
-    avals = [ShapedArray(shape, dtype) for dtype, shape in _specs(call.results)]
-    made = Call(
-        target,
-        config_of(call),
-        _orders(call, "operand_layouts"),
-        _orders(call, "result_layouts"),
-        _aliases(call),
-    )
-    return lambda *arrays: made.run(address, avals, *arrays)
-
-
-def _orders(call: Any, name: str) -> Any:
-    """For each array its dimensions, the slowest first; None for those as they come."""
-    if name not in call.attributes:
-        return None
-    orders = []
-    for layout in call.attributes[name]:
-        order = tuple(int(d) for d in reversed(np.asarray(layout)))
-        orders.append(None if order == tuple(range(len(order))) else order)
-    return tuple(orders)
-
-
-def _aliases(call: Any) -> dict[int, int]:
-    """Result -> the operand whose memory it takes over."""
-    if "output_operand_aliases" not in call.attributes:
-        return {}
-    text = str(call.attributes["output_operand_aliases"])
-    return {int(result or 0): int(operand) for result, operand in _ALIAS.findall(text)}
 
 
 def _rename(call: Any, index: int) -> None:

@@ -194,7 +194,7 @@ class DeviceCall {
 // The Python functions that come with a call of a program that calls some.
 HostFunctions functions_for(const Compiled& compiled, const LoadedExecutable_ExecuteArgs& args) {
   const ExecuteContext* const context = args.options->context;
-  if (compiled.program->callbacks == nullptr || context == nullptr) return {nullptr, 0};
+  if (compiled.program->callbacks == nullptr || context == nullptr) return {};
   return context->functions();
 }
 

@@ -33,13 +33,19 @@ void register_handler(Args&) {}
 }  // namespace
 
 HostFunctions ExecuteContext::functions() const {
-  if (user_data.empty()) return {nullptr, 0};
+  if (user_data.empty()) return {};
   if (user_data.size() > 1) {
     refuse(ErrorCode::kUnimplemented,
            "the framework gives the program " + std::to_string(user_data.size()) +
                " kinds of data, and it isn't known which are its Python functions");
   }
-  return *static_cast<const HostFunctions*>(user_data.front().second);
+  struct OfJax {
+    void* const* functions;
+    size_t count;
+  };
+  const auto [type, data] = user_data.front();
+  const auto* const given = static_cast<const OfJax*>(data);
+  return {given->functions, given->count, type, data};
 }
 
 ExtensionBase* ffi_extension(ExtensionBase* next) {

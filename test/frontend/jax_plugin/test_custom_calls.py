@@ -1,13 +1,18 @@
 """Custom calls as JAX's CPU rules write them: LAPACK, searches, handlers."""
 
+import json
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.experimental import sparse
-from jax_programs import check, compiled
+from jax.experimental.buffer_callback import buffer_callback
+from jax_programs import check, compiled, options, run
 
-from lamina.jax_plugin.compiler import PluginError
+from lamina.jax_plugin import ffi_targets, handlers
+from lamina.jax_plugin.compiler import PluginError, deserialize_program
+from lamina.jax_plugin.handlers import Handler
 
 _A = np.random.default_rng(0).standard_normal((2, 5, 5)).astype(np.float32)
 _SPD = _A @ _A.swapaxes(-1, -2) + 5 * np.eye(5, dtype=np.float32)
@@ -62,3 +67,32 @@ def test_calls_of_lapack_that_are_none(results):
     with pytest.raises(PluginError, match="does not take and give the arrays") as raised:
         compiled(lambda x: jax.ffi.ffi_call("lapack_sgeqrf_ffi", shapes, has_side_effect=True)(x), _TALL)
     assert raised.value.code == "UNIMPLEMENTED"
+
+
+def test_programs_with_handlers_are_serialised(monkeypatch):
+    matrix = sparse.BCSR.fromdense(_TALL)
+    program = compiled(lambda v: matrix @ v, np.ones(4, np.float32))
+    data = program.serialize()
+    again = deserialize_program(data, options())
+    np.testing.assert_allclose(run(again, np.ones(4, np.float32))[0], _TALL.sum(1), rtol=1e-5)
+    monkeypatch.setattr(ffi_targets, "address_of", lambda name: None)
+    with pytest.raises(PluginError, match="is not registered in this process") as raised:
+        deserialize_program(data, options())
+    assert raised.value.code == "FAILED_PRECONDITION"
+
+
+def test_options_of_handlers_are_kept():
+    options = {"a": np.float32(2.5), "b": "text", "c": np.arange(3), "d": {"e": np.bool_(True)}}
+    call = Handler("f", 0, options, None, ((1, 0), None), {0: 1}, [])
+    row = json.loads(json.dumps(call.row()))
+    assert repr(handlers._value(row["attributes"])) == repr(options)
+
+
+def test_buffer_callbacks(on_lamina):
+    def double(context, result, x):
+        assert context.stage.name == "EXECUTE" and not context.stream
+        np.asarray(result)[...] = 2 * np.asarray(x)
+
+    x = jnp.arange(6.0).reshape(2, 3)
+    f = buffer_callback(double, jax.ShapeDtypeStruct((2, 3), np.float32))
+    np.testing.assert_array_equal(jax.jit(lambda x: f(x) + 1)(x), 2 * np.asarray(x) + 1)
