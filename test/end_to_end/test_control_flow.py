@@ -463,3 +463,19 @@ def test_what_the_steps_of_a_gradient_add_up_is_one_product():
     text = lamina.jit(lamina.grad(loss)).lower((w, w), xs).compile().as_text("fused")
     main = text[: text.index("func.func private")]
     assert main.count("(tensor<100x64xf32>, tensor<100x64xf32>) -> tensor<64x64xf32>") == 2, main
+
+
+def test_scan_counts_beyond_32_bits():
+    steps = 2**31 + 10
+    scan = lambda x: lax.scan(lambda c, _: (c + 1, None), x, None, length=steps)[0]  # noqa: E731
+    assert int(lamina.jit(scan)(np.uint32(5))) == steps + 5
+    with pytest.raises(OverflowError, match=r"scan: length=.* more than 2\*\*63 - 1 steps"):
+        lax.scan(lambda c, _: (c, None), np.float32(1), None, length=2**63)
+
+
+def test_scan_refuses_to_write_out_millions_of_operations():
+    def many(x):
+        return lax.scan(lambda c, _: (c * 2 + 1, None), x, None, length=2**20, unroll=True)[0]
+
+    with pytest.raises(ValueError, match="unroll=1048576 .* smaller `unroll`"):
+        lamina.jit(many)(np.float32(1))

@@ -112,6 +112,8 @@ def scan(
     n_carry = len(init_flat)
     if not isinstance(unroll, bool | int | np.integer) or unroll < 0:
         raise ValueError(f"`unroll` must be a `bool` or a non-negative `int`, got {unroll!r}.")
+    if n > np.iinfo(np.int64).max:
+        raise OverflowError(f"scan: length={n} is more than 2**63 - 1 steps")
     steps = n if unroll is True else max(int(unroll), 1)
     outs = scan_p.bind(
         *consts,

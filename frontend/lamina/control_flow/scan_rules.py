@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lamina import config
 from lamina.control_flow.carry import fixpoint
 from lamina.control_flow.residuals import hoist_consts
 from lamina.control_flow.scan_reverse import partial_eval, transpose
@@ -28,6 +29,16 @@ from lamina.core.weak_cache import cache_on_jaxpr
 from lamina.interpreters.batching import batch_jaxpr, batched_size, move_batch
 from lamina.interpreters.jvp import jvp_jaxpr
 from lamina.interpreters.tangents import instantiate_zero
+
+
+def _check_size(body: int, unroll: int, length: int) -> None:
+    """Raises ValueError for steps that are too many to be written out."""
+    most = config.program_operations.value
+    if unroll > 1 and body * unroll > most:
+        raise ValueError(
+            f"scan: unroll={unroll} of {length} steps would write {body} operations out {unroll} times, "
+            f"more than the setting program_operations={most} allows. Use a smaller `unroll`"
+        )
 
 
 def _abstract_eval(
@@ -53,9 +64,10 @@ def _lowering(
     x_avals = [a.update(shape=a.shape[1:]) for a in ctx.avals_in[num_consts + num_carry :]]
     y_avals = ctx.avals_out[num_carry:]
     ys = [hlo.full(0, a.shape, a.dtype) for a in y_avals]
+    number = np.int32 if length <= np.iinfo(np.int32).max else np.int64  # of a step
 
     def step(i: Any, carry: list[Any], ys: list[Any]) -> tuple[list[Any], list[Any]]:
-        zero = hlo.constant(np.int32(0))
+        zero = hlo.constant(number(0))
         x = [
             hlo.reshape(hlo.dynamic_slice(v, [i] + [zero] * a.ndim, [1, *a.shape]), a.shape)
             for v, a in zip(xs, x_avals, strict=True)
@@ -71,30 +83,31 @@ def _lowering(
 
     def index(counter: Any, k: int) -> Any:
         """The slice of step counter + k."""
-        at = counter if k == 0 else hlo.add(counter, hlo.constant(np.int32(k)))
-        return hlo.subtract(hlo.constant(np.int32(length - 1)), at) if reverse else at
+        at = counter if k == 0 else hlo.add(counter, hlo.constant(number(k)))
+        return hlo.subtract(hlo.constant(number(length - 1)), at) if reverse else at
 
     unroll = min(unroll, length) if length else 1
+    _check_size(len(jaxpr.jaxpr.eqns), unroll, length)
     whole = length - length % unroll
     carry = list(init)
     if whole > unroll or (whole and unroll == 1 and length > 1):
 
         def cond(counter: Any, *_: Any) -> Any:
-            return hlo.compare(counter, hlo.constant(np.int32(whole)), "LT")
+            return hlo.compare(counter, hlo.constant(number(whole)), "LT")
 
         def body(counter: Any, *values: Any) -> Any:
             c, y = list(values[:num_carry]), list(values[num_carry:])
             for k in range(unroll):
                 c, y = step(index(counter, k), c, y)
-            return [hlo.add(counter, hlo.constant(np.int32(unroll))), *c, *y]
+            return [hlo.add(counter, hlo.constant(number(unroll))), *c, *y]
 
-        outs = hlo.while_([hlo.constant(np.int32(0)), *carry, *ys], cond, body)
+        outs = hlo.while_([hlo.constant(number(0)), *carry, *ys], cond, body)
         carry, ys = list(outs[1 : 1 + num_carry]), list(outs[1 + num_carry :])
         start = whole
     else:
         start = 0
     for i in range(start, length):
-        carry, ys = step(index(hlo.constant(np.int32(i)), 0), carry, ys)
+        carry, ys = step(index(hlo.constant(number(i)), 0), carry, ys)
     return [*carry, *ys]
 
 
