@@ -12,13 +12,14 @@ multiple does some lanes again. The loop is marked `lamina.lanes`: its steps dep
 nothing and may run in any order, at the same time. With `form=select` the composite is left for its
 decomposition, which computes all lanes at once; with `form=threads` it is where a lane is more than a
 few scalars, and others go one by one, by `lane`, which is what `lanes` is with a block of 1. Leaves
-other composites alone in any case.
+other composites alone in any case, and those whose functions have other types than their lanes.
 
 example: test/passes/stablehlo/expand_lanes.mlir
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -28,6 +29,7 @@ from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.stablehlo.step_form import is_a_lanes
+from lamina.records import Record
 
 NAME = "lamina.lanes"
 
@@ -50,40 +52,99 @@ class ExpandLanes(Pass):
             return ir.WalkResult.ADVANCE
 
         module.operation.walk(visit)
+        functions = {
+            view.operation.attributes["sym_name"].value: view.operation
+            for view in module.body.operations
+            if view.operation.name == "func.func"
+        }
+        batches = [(op, batch) for op in found if (batch := _Batch.of(op, functions)) is not None]
         if self.form == "threads":
-            functions = {
-                view.operation.attributes["sym_name"].value: view.operation
-                for view in module.body.operations
-            }
-            found = [op for op in found if _take_lane(op, functions)]
-        for op in found:
+            batches = [
+                (op, taken)
+                for op, batch in batches
+                if (taken := _with_a_thread_each(batch, functions)) is not None
+            ]
+        for op, batch in batches:
             with ir.InsertionPoint(op), op.location:
-                results = _loop(op)
+                results = _loop(op, batch)
             for old, new in zip(op.results, results):
                 old.replace_all_uses_with(new)
             op.erase()
-        self.count("loops", len(found))
+        self.count("loops", len(batches))
 
 
-def _take_lane(op: ir.Operation, functions: dict[str, ir.Operation]) -> bool:
-    """Lets lanes go one by one where each is a thread's; whether they do."""
-    given = ir.DictAttr(op.attributes["composite_attributes"])
-    if "lane" not in given and given["block"].value > 1:
-        return False
-    lane = ir.FlatSymbolRefAttr(given["lane" if "lane" in given else "lanes"])
-    if not is_a_lanes(functions[lane.value], functions):
-        return False
-    one = ir.IntegerAttr.get(given["block"].type, 1)
-    every = {entry.name: entry.attr for entry in given} | {"lanes": lane, "block": one}
-    op.attributes["composite_attributes"] = ir.DictAttr.get(every)
-    return True
+class _Batch(Record):
+    """What such a composite says."""
+
+    lanes: str
+    lane: str | None
+    size: int
+    block: int
+    batched: tuple[bool, ...]
+
+    @staticmethod
+    def of(op: ir.Operation, functions: dict[str, ir.Operation]) -> _Batch | None:
+        """None where its parts do not fit each other, as in a program from outside: its decomposition
+        says what it computes."""
+        given = op.attributes["composite_attributes"]
+        try:
+            batch = _Batch(
+                lanes=ir.FlatSymbolRefAttr(given["lanes"]).value,
+                lane=ir.FlatSymbolRefAttr(given["lane"]).value if "lane" in given else None,
+                size=ir.IntegerAttr(given["size"]).value,
+                block=ir.IntegerAttr(given["block"]).value,
+                batched=tuple(map(bool, ir.DenseI64ArrayAttr(given["batched"]))),
+            )
+        except (KeyError, ValueError):
+            return None
+        return batch if batch._fits(op, functions) else None
+
+    def _fits(self, op: ir.Operation, functions: dict[str, ir.Operation]) -> bool:
+        operands, results = (
+            [value.type for value in values] for values in (op.operands, op.results)
+        )
+        if not 1 <= self.block <= self.size or len(self.batched) != len(operands):
+            return False
+        whole = [
+            t for t, of_lanes in zip(operands, self.batched, strict=True) if of_lanes
+        ] + results
+        if any(not t.rank or t.is_dynamic_dim(0) or t.shape[0] != self.size for t in whole):
+            return False
+        computing = [(self.lanes, self.block)]
+        if self.lane is not None:
+            computing.append((self.lane, 1))
+        return all(
+            name in functions
+            and _signature(functions[name]) == self._signature(operands, results, block)
+            for name, block in computing
+        )
+
+    def _signature(
+        self, operands: list[ir.Type], results: list[ir.Type], block: int
+    ) -> tuple[list[ir.Type], list[ir.Type]]:
+        """Of a function that computes so many lanes."""
+        parts = [
+            _without_lanes(t, block) if of_lanes else t
+            for t, of_lanes in zip(operands, self.batched, strict=True)
+        ]
+        return parts, [_without_lanes(t, block) for t in results]
 
 
-def _loop(op: ir.Operation) -> list[ir.Value]:
-    given = ir.DictAttr(op.attributes["composite_attributes"])
-    size, block = given["size"].value, given["block"].value
-    batched = list(given["batched"])
-    function = ir.FlatSymbolRefAttr(given["lanes"]).value
+def _signature(function: ir.Operation) -> tuple[list[ir.Type], list[ir.Type]]:
+    of = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
+    return list(of.inputs), list(of.results)
+
+
+def _with_a_thread_each(batch: _Batch, functions: dict[str, ir.Operation]) -> _Batch | None:
+    """The batch with lanes one by one, where each is a thread's."""
+    lane = batch.lane or (batch.lanes if batch.block == 1 else None)
+    if lane is None or not is_a_lanes(functions[lane], functions):
+        return None
+    return replace(batch, lanes=lane, block=1)
+
+
+def _loop(op: ir.Operation, batch: _Batch) -> list[ir.Value]:
+    size, block = batch.size, batch.block
     steps = -(-size // block)
     types = [result.type for result in op.results]
     zero = hlo.constant(np.int32(0))
@@ -100,9 +161,9 @@ def _loop(op: ir.Operation) -> list[ir.Value]:
         first = step if block == 1 else hlo.multiply(step, by)
         operands = [
             _part(value, first, zero, block) if of_lanes else value
-            for value, of_lanes in zip(op.operands, batched, strict=True)
+            for value, of_lanes in zip(op.operands, batch.batched, strict=True)
         ]
-        made = hlo.call(function, operands, [_without_lanes(t, block) for t in types])
+        made = hlo.call(batch.lanes, operands, [_without_lanes(t, block) for t in types])
         updated = []
         for whole, part in zip(carried, made):
             shape = [block, *list(whole.type.shape)[1:]]
