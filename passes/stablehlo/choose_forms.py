@@ -5,7 +5,7 @@
       decomposition = @g}
 
 Targets without this pass take the decomposition, which needs more memory traffic and has more
-parallelism. Leaves other composites alone.
+parallelism. Leaves other composites alone, and those without a function of their own types.
 
 example: test/passes/stablehlo/choose_forms.mlir
 """
@@ -16,6 +16,7 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
+from lamina.passes.stablehlo.signatures import functions_of, has_types
 
 _NAME = "lamina.two_forms"
 
@@ -26,13 +27,20 @@ class ChooseForms(Pass):
     only_with = frozenset(("stablehlo.composite",))
 
     def run(self, module: ir.Module) -> None:
+        functions = functions_of(module)
         for op in find_ops(module, "stablehlo.composite"):
             if op.attributes["name"].value != _NAME:
                 continue
-            given = ir.DictAttr(op.attributes["composite_attributes"])
-            form = ir.FlatSymbolRefAttr(given["in_blocks"]).value
+            given = op.attributes["composite_attributes"]
+            form = given["in_blocks"] if "in_blocks" in given else None
+            types = [v.type for v in op.operands], [v.type for v in op.results]
+            if not (
+                isinstance(form, ir.FlatSymbolRefAttr)
+                and has_types(functions.get(form.value), *types)
+            ):
+                continue
             with ir.InsertionPoint(op), op.location:
-                results = hlo.call(form, list(op.operands), [v.type for v in op.results])
+                results = hlo.call(form.value, list(op.operands), types[1])
             for old, new in zip(op.results, results, strict=True):
                 old.replace_all_uses_with(new)
             op.erase()

@@ -28,6 +28,7 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
+from lamina.passes.stablehlo.signatures import functions_of, has_types
 from lamina.passes.stablehlo.step_form import is_a_lanes
 from lamina.records import Record
 
@@ -52,11 +53,7 @@ class ExpandLanes(Pass):
             return ir.WalkResult.ADVANCE
 
         module.operation.walk(visit)
-        functions = {
-            view.operation.attributes["sym_name"].value: view.operation
-            for view in module.body.operations
-            if view.operation.name == "func.func"
-        }
+        functions = functions_of(module)
         batches = [(op, batch) for op in found if (batch := _Batch.of(op, functions)) is not None]
         if self.form == "threads":
             batches = [
@@ -114,12 +111,11 @@ class _Batch(Record):
         if self.lane is not None:
             computing.append((self.lane, 1))
         return all(
-            name in functions
-            and _signature(functions[name]) == self._signature(operands, results, block)
+            has_types(functions.get(name), *self._types(operands, results, block))
             for name, block in computing
         )
 
-    def _signature(
+    def _types(
         self, operands: list[ir.Type], results: list[ir.Type], block: int
     ) -> tuple[list[ir.Type], list[ir.Type]]:
         """Of a function that computes so many lanes."""
@@ -128,11 +124,6 @@ class _Batch(Record):
             for t, of_lanes in zip(operands, self.batched, strict=True)
         ]
         return parts, [_without_lanes(t, block) for t in results]
-
-
-def _signature(function: ir.Operation) -> tuple[list[ir.Type], list[ir.Type]]:
-    of = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
-    return list(of.inputs), list(of.results)
 
 
 def _with_a_thread_each(batch: _Batch, functions: dict[str, ir.Operation]) -> _Batch | None:

@@ -1,4 +1,4 @@
-"""Batches of lanes in programs from outside whose parts contradict each other: what their decomposition
+"""Composites of ours in programs from outside whose parts contradict each other: what their decomposition
 computes counts."""
 
 from __future__ import annotations
@@ -71,3 +71,28 @@ def test_a_batch_that_lacks_something(name):
     given = {other: value for other, value in FITS.items() if other != name}
     (found,) = lamina.compile_stablehlo(program(**given))(X, np.float32(1))
     np.testing.assert_array_equal(found, X + X)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [("in_blocks = @negated", -X), ("in_blocks = @lane", X + X), ("", X + X),
+     ("in_blocks = @nobody", X + X), ("in_blocks = 5 : i64", X + X)],
+)  # fmt: skip
+def test_two_forms(attributes, expected):
+    text = f"""func.func public @main(%x: tensor<5x2xf32>) -> tensor<5x2xf32> {{
+  %0 = stablehlo.composite "lamina.two_forms" %x {{
+    composite_attributes = {{{attributes}}}, decomposition = @doubled
+  }} : (tensor<5x2xf32>) -> tensor<5x2xf32>
+  return %0 : tensor<5x2xf32>
+}}
+func.func private @lane(%x: tensor<2xf32>) -> tensor<2xf32> {{ return %x : tensor<2xf32> }}
+func.func private @negated(%x: tensor<5x2xf32>) -> tensor<5x2xf32> {{
+  %0 = stablehlo.negate %x : tensor<5x2xf32>
+  return %0 : tensor<5x2xf32>
+}}
+func.func private @doubled(%x: tensor<5x2xf32>) -> tensor<5x2xf32> {{
+  %0 = stablehlo.add %x, %x : tensor<5x2xf32>
+  return %0 : tensor<5x2xf32>
+}}"""
+    (found,) = lamina.compile_stablehlo(text)(X)
+    np.testing.assert_array_equal(found, expected)
