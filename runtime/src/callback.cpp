@@ -109,6 +109,7 @@ Error call_python(const Program& program, size_t index, void** args, void** resu
   const Gil gil;
   const UsualArithmetic usual;
   const CallbackScope inside;
+  const OutsideTeam alone;
   if (!program.callbacks || index >= program.callbacks->all.size()) {
     return {"[" + program.name + "] calls the Python function number " + std::to_string(index) +
                 ", and it was loaded without",

@@ -126,6 +126,17 @@ LAMINA_SHARED Error run_team(const std::string& program, int size,
 // This thread becomes a device, or none.
 void enter_device(Device* device);
 
+// While a device is in Python code, whose programs are no part of the team's.
+class OutsideTeam {
+ public:
+  OutsideTeam();
+  ~OutsideTeam();
+  OutsideTeam(const OutsideTeam&) = delete;
+
+ private:
+  Device* const device_;
+};
+
 // How long a device waits in a collective for others that are still computing.
 void set_collective_timeout(double seconds);
 int64_t collective_timeout_ns();

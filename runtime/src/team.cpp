@@ -12,6 +12,8 @@ namespace lamina {
 
 namespace {
 
+thread_local int teams_left = 0;
+
 struct Task {
   Team* team;
   int size;  // the team's own may be read by its members only: others may wake when it is gone
@@ -95,8 +97,25 @@ class DeviceThreads {
 
 }  // namespace
 
+OutsideTeam::OutsideTeam() : device_(current_device()) {
+  if (device_ == nullptr) return;
+  enter_device(nullptr);
+  ++teams_left;
+}
+
+OutsideTeam::~OutsideTeam() {
+  if (device_ == nullptr) return;
+  enter_device(device_);
+  --teams_left;
+}
+
 Error run_team(const std::string& program, int size, Error (*body)(void* context, int device),
                void* context) {
+  if (teams_left > 0) {
+    return {program + " runs on several devices, and was called by a callback of such a program, " +
+                "which has them all: give the callback's part to one device",
+            nullptr, nullptr};
+  }
   Team team(program, size, collective_timeout_ns());
   DeviceThreads::instance().run({&team, size, body, context});
   return team.error();

@@ -28,6 +28,10 @@ _OTHERS = {
     "PJRT_Layouts_PJRT_Executable_GetParameterLayouts_Args": (
         "Layouts_Executable_GetParameterLayoutsArgs"
     ),
+    "PJRT_Shardings_PJRT_Executable_ParameterShardings_Args": (
+        "Shardings_Executable_ParameterShardingsArgs"
+    ),
+    "PJRT_Shardings_PJRT_Executable_OutputShardings_Args": "Shardings_Executable_OutputShardingsArgs",
     "PJRT_FFI_Type_Register_Args": "Ffi_Type_RegisterArgs",
     "PJRT_FFI_Register_Handler_Args": "Ffi_Register_HandlerArgs",
 }

@@ -22,8 +22,10 @@ class Adopted(Record):
     """The functions of this process that it calls by their numbers."""
 
 
-def adopt(module: Any, options: CompileOptions) -> Adopted:
+def adopt(module: Any, options: CompileOptions, shardings: list[list[str]]) -> Adopted:
     """Rewrites a module in place, so that the compiler takes it as it takes its own.
+
+    shardings  of its arguments and results, as Facts has them.
 
     Raises NotImplementedError for handlers that need what is not there.
     """
@@ -36,6 +38,6 @@ def adopt(module: Any, options: CompileOptions) -> Adopted:
         counts = (options.num_replicas, options.num_partitions)
         for which, count in zip(_COUNTS, counts, strict=True):
             attributes[which] = ir.IntegerAttr.get(word, count)
-        facts = Facts.of_module(module, drop_tokens(module))
+        facts = Facts.of_module(module, drop_tokens(module), shardings)
         calls = bind_host_calls(module)
     return Adopted(name, facts, calls)

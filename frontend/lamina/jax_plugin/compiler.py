@@ -43,6 +43,8 @@ class ArrayType(Record):
     memory_kind: str = DEVICE_MEMORY
     donated: bool = False
     """Of an argument: JAX's array is gone after a call."""
+    sharding: bytes = b""
+    """Over several devices: an xla.OpSharding, serialised."""
 
 
 class CompiledProgram(Record, frozen=False, eq=False):
@@ -50,7 +52,8 @@ class CompiledProgram(Record, frozen=False, eq=False):
 
     name        of the module, such as "jit_f".
     executable  lamina.runtime's, which holds the native program and what it calls.
-    inputs, outputs  one for each argument and result of @main. Layouts are row-major.
+    inputs, outputs  one for each argument and result of @main, of the part that a device has. Layouts
+                are row-major.
     device_ids  the devices, replica by partition.
     fingerprint  the same for programs that are compiled alike.
     code         the program as JAX handed it over.
@@ -114,12 +117,6 @@ def compile_program(code: bytes, format: str, options: bytes) -> CompiledProgram
     """
     with as_statuses(), garbage.held_off():
         given = CompileOptions.of(options)
-        if given.num_partitions > 1:
-            raise PluginError(
-                "UNIMPLEMENTED",
-                f"programs partitioned over {given.num_partitions} devices are not compiled yet: pmap, "
-                "shard_map and jit of sharded arrays need JAX's own CPU backend",
-            )
         with compiler_options.applied(_settings(given.settings)):
             return _compiled(code, format, given)
 
@@ -212,8 +209,8 @@ def _compiled_module(
     from lamina.runtime.executable import LoadError
 
     with uninterrupted():
-        module = read_program(code, format)
-        adopted = adopt(module, options)
+        module, shardings = read_program(code, format, options.num_partitions)
+        adopted = adopt(module, options, shardings)
         note_settings(module)
         name = adopted.name
         key = artifact_key(to_bytecode(module, debug_info=False), Target.host(), name)
@@ -284,6 +281,7 @@ def _types(rows: Sequence[Mapping[str, Any]], facts: Facts, side: int) -> list[A
             is_token=i in facts.tokens[side],
             memory_kind=facts.memory_kinds[side][i],
             donated=side == 0 and i in facts.donated,
+            sharding=bytes.fromhex(facts.shardings[side][i]) if facts.shardings else b"",
         )
         for i, row in enumerate(rows)
     ]

@@ -20,9 +20,12 @@ class Facts(Record):
     """The arguments that are JAX's no more after a call."""
     memory_kinds: list[list[str]]
     """The kind of memory of each: "device", "pinned_host" or "unpinned_host"."""
+    shardings: list[list[str]]
+    """Of a program over several devices, an xla.OpSharding of each, serialised, in hexadecimal digits; of
+    others nothing."""
 
     @staticmethod
-    def of_module(module: Any, tokens: list[list[int]]) -> Facts:
+    def of_module(module: Any, tokens: list[list[int]], shardings: list[list[str]]) -> Facts:
         """Those of a module, whose tokens have been replaced already. PluginError where it has no @main."""
         from lamina.dialects.attributes import DONATION
         from lamina.dialects.vendors import ir
@@ -38,21 +41,23 @@ class Facts(Record):
             tokens,
             [i for i, given in enumerate(arguments) if any(name in given for name in DONATION)],
             [[_memory_kind(given) for given in side] for side in (arguments, results)],
+            shardings,
         )
 
     @staticmethod
     def of_row(row: Any) -> Facts:
         """From what `row` gave. Raises TypeError or ValueError for other things."""
-        tokens, donated, kinds = row
+        tokens, donated, kinds, shardings = row
         return Facts(
             [list(map(int, side)) for side in tokens],
             list(map(int, donated)),
             [list(map(str, side)) for side in kinds],
+            [list(map(str, side)) for side in shardings],
         )
 
     def row(self) -> Any:
         """As JSON has it."""
-        return [self.tokens, self.donated, self.memory_kinds]
+        return [self.tokens, self.donated, self.memory_kinds, self.shardings]
 
 
 def _attributes(main: Any, which: str, count: int) -> list[Any]:

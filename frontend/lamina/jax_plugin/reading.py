@@ -13,15 +13,36 @@ from lamina.jax_plugin.failures import PluginError
 FORMAT = "mlir"
 
 
-def read_program(code: bytes, format: str) -> Any:
-    """The module in a program's bytes.
+def read_program(code: bytes, format: str, partitions: int = 1) -> tuple[Any, list[list[str]]]:
+    """The module in a program's bytes: of one device's part, where there are several partitions. And the
+    shardings of the arguments and the results then, as Facts has them.
 
-    Raises PluginError for another format than MLIR's, ParseError for what is no program.
+    Raises PluginError for another format than MLIR's and for what can't be partitioned, ParseError for
+    what is no program.
     """
     if format != FORMAT:
         raise PluginError(
             "UNIMPLEMENTED", f"programs of the format {format!r} are not compiled, only of {FORMAT!r}"
         )
+    if partitions > 1:
+        return _one_partition(code, partitions)
+    return _read(code), []
+
+
+def _one_partition(code: bytes, partitions: int) -> tuple[Any, list[list[str]]]:
+    from lamina.dialects.context import parse
+    from lamina.jax_plugin.op_shardings import op_sharding
+    from lamina.partitioning import PartitionError, partition
+
+    try:
+        found = partition(code, partitions, _version())
+    except PartitionError as error:
+        raise PluginError("UNIMPLEMENTED", str(error)) from None
+    rows = [[op_sharding(one).hex() for one in side] for side in (found.inputs, found.outputs)]
+    return parse(found.code, name="<program>"), rows
+
+
+def _read(code: bytes) -> Any:
     from lamina.dialects.context import decoded, parse
     from lamina.dialects.foreign import BYTECODE
     from lamina.dialects.resources import inline_resources

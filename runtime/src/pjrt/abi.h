@@ -848,7 +848,7 @@ struct Device_ClearMemoryStatsArgs : Args {
 
 // --- Extensions ----------------------------------------------------------------------------------
 
-enum class ExtensionType : uint32_t { kLayouts = 4, kFfi = 5 };
+enum class ExtensionType : uint32_t { kLayouts = 4, kFfi = 5, kShardings = 19 };
 
 struct ExtensionBase {
   size_t struct_size;
@@ -944,6 +944,26 @@ struct Ffi_Register_HandlerArgs {
   const char* platform_name;
   size_t platform_name_size;
   uint32_t traits;
+};
+
+// How arrays lie on the devices of an executable: serialised messages xla.OpSharding.
+struct ShardingsExtension : ExtensionBase {
+  Function PJRT_Shardings_PJRT_Executable_ParameterShardings;
+  Function PJRT_Shardings_PJRT_Executable_OutputShardings;
+};
+
+struct Shardings_Executable_ParameterShardingsArgs : Args {
+  Executable* executable;
+  size_t num_parameters;
+  const char* const* shardings;
+  const size_t* sharding_sizes;
+};
+
+struct Shardings_Executable_OutputShardingsArgs : Args {
+  Executable* executable;
+  size_t num_outputs;
+  const char* const* shardings;
+  const size_t* sharding_sizes;
 };
 
 // --- The table -----------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ const Api& table() {
 #define LAMINA_IMPLEMENTED(name, function) guarded<name##Args, function>,
 #define LAMINA_MISSING(name) [](Args*) { return missing(#name); },
   static const Api api = {sizeof(Api),
-                          layouts_extension(ffi_extension(nullptr)),
+                          layouts_extension(ffi_extension(shardings_extension(nullptr))),
                           {{sizeof(Version), nullptr}, kMajorVersion, kMinorVersion},
                           {LAMINA_PJRT_FUNCTIONS(LAMINA_IMPLEMENTED, LAMINA_MISSING)}};
 #undef LAMINA_IMPLEMENTED

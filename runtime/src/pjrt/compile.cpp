@@ -136,6 +136,13 @@ void fill_kinds(const std::vector<int>& kinds, std::vector<const char*>* names,
   }
 }
 
+void fill_texts(const std::vector<std::string>& texts, Texts* forms) {
+  for (const std::string& text : texts) {
+    forms->data.push_back(text.data());
+    forms->sizes.push_back(text.size());
+  }
+}
+
 // Takes over the CompiledProgram. With the GIL.
 std::shared_ptr<const Compiled> read(PyObject* object, std::string options) {
   auto compiled = std::make_shared<Compiled>();
@@ -156,16 +163,20 @@ std::shared_ptr<const Compiled> read(PyObject* object, std::string options) {
   for (const Owned& input : items(attribute(object, "inputs").get())) {
     compiled->input_memories.push_back(memory_kind_of(input.get()));
     compiled->donated.push_back(flag(input.get(), "donated"));
+    compiled->input_shardings.push_back(bytes(attribute(input.get(), "sharding").get()));
   }
   for (const Owned& output : items(attribute(object, "outputs").get())) {
     compiled->output_memories.push_back(memory_kind_of(output.get()));
     compiled->is_token.push_back(flag(output.get(), "is_token"));
+    compiled->output_shardings.push_back(bytes(attribute(output.get(), "sharding").get()));
   }
   const lamina::Program& program = *compiled->program;
   if (compiled->donated.size() != program.inputs.size() ||
       compiled->is_token.size() != program.outputs.size()) {
     refuse(ErrorCode::kInternal, "the compiler gave a program with other arguments or results");
   }
+  fill_texts(compiled->input_shardings, &compiled->input_sharding_texts);
+  fill_texts(compiled->output_shardings, &compiled->output_sharding_texts);
   fill_kinds(compiled->input_memories, &compiled->input_kind_names, &compiled->input_kind_sizes);
   fill_kinds(compiled->output_memories, &compiled->output_kind_names, &compiled->output_kind_sizes);
   for (const ArraySpec& spec : program.inputs) compiled->input_dims.push_back(spec.dims);

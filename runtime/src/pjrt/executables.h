@@ -14,6 +14,12 @@
 
 namespace lamina::pjrt {
 
+// Byte strings in the form that the framework wants them in.
+struct Texts {
+  std::vector<const char*> data;
+  std::vector<size_t> sizes;
+};
+
 // A compiled program with all that the framework asks of it; read off a CompiledProgram of
 // lamina.jax_plugin.compiler once, so that no call needs Python.
 struct Compiled {
@@ -29,12 +35,14 @@ struct Compiled {
   std::vector<int> output_memories, input_memories;  // kinds
   std::vector<bool> is_token;                        // per output
   std::vector<bool> donated;  // per input: gone after a call, even if no result took its memory
+  std::vector<std::string> input_shardings, output_shardings;  // of programs over several devices
   // In the forms that the framework wants them in.
   std::vector<BufferType> output_types;
   std::vector<int64_t> flat_output_dims;
   std::vector<size_t> output_ranks;
   std::vector<const char*> output_kind_names, input_kind_names;
   std::vector<size_t> output_kind_sizes, input_kind_sizes;
+  Texts input_sharding_texts, output_sharding_texts;
   std::vector<std::string> cost_names;
   std::vector<NamedValue> costs;
   int64_t argument_bytes = 0, output_bytes = 0, alias_bytes = 0, temp_bytes = 0, code_bytes = 0;

@@ -155,5 +155,6 @@ LAMINA_PJRT_FUNCTIONS(LAMINA_DECLARE, LAMINA_DECLARE_NOTHING)
 // The extensions, chained: each gives itself, with `next` behind it.
 ExtensionBase* layouts_extension(ExtensionBase* next);
 ExtensionBase* ffi_extension(ExtensionBase* next);
+ExtensionBase* shardings_extension(ExtensionBase* next);
 
 }  // namespace lamina::pjrt

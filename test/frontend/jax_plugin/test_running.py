@@ -148,21 +148,6 @@ def test_a_program_that_cannot_be_compiled_names_the_operation():
         jax.jit(strange)(jnp.arange(3.0))
 
 
-def test_partitioned_programs_are_refused():
-    code = """
-import jax, jax.numpy as jnp, numpy as np
-mesh = jax.sharding.Mesh(np.array(jax.devices()), "x")
-x = jax.device_put(np.arange(8.0), jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("x")))
-print(len(jax.devices()), np.asarray(x).sum())
-try:
-    x + 1
-except jax.errors.JaxRuntimeError as error:
-    print(error)
-"""
-    done = _run(code, LAMINA_NUM_CPU_DEVICES="4")
-    assert done.stdout.startswith("4 28.0\nUNIMPLEMENTED: programs partitioned over 4"), done.stderr
-
-
 def test_programs_of_single_devices():
     code = """
 import jax

@@ -1,0 +1,1 @@
+"""What the process that partitions runs, without lamina: `python -m shardy`, with this folder's parent in the path."""

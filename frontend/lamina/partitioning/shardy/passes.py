@@ -1,0 +1,113 @@
+"""The program of one device from a program on whole arrays, by the passes of Shardy in jaxlib's MLIR."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jaxlib.mlir import ir
+from jaxlib.mlir._mlir_libs import _jax_mlir_ext
+from jaxlib.mlir.dialects import chlo, sdy, stablehlo
+from jaxlib.mlir.passmanager import PassManager
+
+from .meshes import shardings_of_main, write_groups_out
+from .ops import walk
+from .single_calls import make_calls_once, mark_calls_made_once
+from .whole_arrays import any_mesh, gather_where_needed, keep_whole
+
+_SPREAD = (
+    "sdy-import-pipeline", "sdy-flatten-call-graph", "symbol-dce", "sdy-add-func-data-flow-edges",
+    "sdy-apply-sharding-constraints", "func.func(sdy-sink-func-data-flow-edges)",
+    "sdy-sharding-group-import", "sdy-import-func-calls{add-data-flow-edges-on-named-computations=true}",
+    "symbol-dce", "sdy-pre-order-funcs", "sdy-user-priority-propagate", "sdy-export-named-computations",
+    "sdy-propagate-to-func-results", "sdy-unflatten-call-graph", "symbol-dce",
+    "sdy-insert-func-call-reshards",
+)  # fmt: skip
+_STAY = ("sdy-import-pipeline", "symbol-dce")
+_CUT = (
+    "func.func(sdy-constant-or-scalar-merger)", "func.func(sdy-sink-data-flow-edges)",
+    "sdy-remove-sharding-groups", "func.func(sdy-sharding-constraint-to-reshard)",
+    "sdy-update-non-divisible-input-output-shardings", "sdy-remove-sub-axes-in-input-output-shardings",
+    "sdy-close-shardings", "func.func(sdy-verify-unreduced-axes)",
+    "func.func(sdy-insert-explicit-reshards{enable-full-version=true "
+    "mark-partial-result-with-unreduced-axes=true})",
+    "canonicalize{enable-patterns=sdy-reshard}",
+    "sdy-resolve-permutation-factors{partition-count=@devices "
+    "rng-bit-generator-unsafe=false}",
+    "func.func(sdy-reshard-to-collectives)", "func.func(sdy-optimize-collectives)",
+    "canonicalize{enable-patterns=sdy-collective}",
+    "sdy-pad-for-divisibility",
+    "func.func(sdy-resolve-single-device-sharding{partition-count=@devices})",
+    "sdy-convert-global-to-local{enable-rgv3=true partition-count=@devices}",
+    "sdy-drop-sharding-and-mesh{keep-module-sharding-metadata=true}",
+    "canonicalize{enable-patterns=sdy-collective}", "func.func(sdy-drop-sharding-rules)",
+    "sdy-inline-meshes",
+)  # fmt: skip
+"""The passes of `sdy-export-pipeline{partitioner-stage=convert-global-to-local}`, but for random bits, which
+don't depend on the mesh here."""
+
+
+class Refused(Exception):
+    """No way leads further."""
+
+
+def _context() -> Any:
+    context = ir.Context()
+    registry = ir.DialectRegistry()
+    _jax_mlir_ext.register_dialects(registry)
+    context.append_dialect_registry(registry)
+    context.enable_multithreading(False)
+    for dialect in (stablehlo, chlo, sdy):
+        dialect.register_dialect(context)
+    context.allow_unregistered_dialects = True
+    return context
+
+
+def partitioned(code: bytes, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+    """The answer to a request, and the bytes that go with it."""
+    with _context() as context, ir.Location.unknown():
+        if code[5:14] == b"StableHLO":
+            module = stablehlo.deserialize_portable_artifact(context, code)
+        else:
+            module = ir.Module.parse(code)
+        mark_calls_made_once(module)
+        devices, way = request["devices"], request["way"]
+        first, then = _passes(_STAY if way == 1 else _SPREAD, devices), _passes(_CUT, devices)
+        first.run(module.operation)
+        mesh = any_mesh(module, devices)
+        if mesh is not None and way == 1:
+            keep_whole(module, mesh)
+        if mesh is not None:
+            gather_where_needed(module, mesh)
+        then.run(module.operation)
+        _finish(module)
+        shardings = shardings_of_main(module, devices)
+        write_groups_out(module)
+        make_calls_once(module, devices)
+        return shardings, bytes(stablehlo.serialize_portable_artifact(module, request["version"]))
+
+
+def _passes(names: tuple[str, ...], devices: int) -> Any:
+    passes = ",".join(names)
+    passes = passes.replace("@devices", str(devices))
+    try:
+        return PassManager.parse(f"builtin.module({passes})")
+    except Exception:
+        import jaxlib
+
+        raise Refused(
+            "programs over several devices need Shardy's partitioner of jaxlib 0.12 or later: this is "
+            f"jaxlib {jaxlib.__version__}"
+        ) from None
+
+
+def _finish(module: Any) -> None:
+    """Takes off what is left of annotations; finds what has not been cut."""
+    for op in walk(module.operation):
+        for attribute in list(op.attributes):
+            name = attribute if isinstance(attribute, str) else attribute.name
+            if name.startswith("sdy."):
+                del op.attributes[name]
+        if op.name.startswith("sdy.") and op.name != "sdy.mesh":
+            raise ValueError(f"{op.name} is left over: {op.location}")
+        if op.name == "builtin.unrealized_conversion_cast":
+            raise ValueError(f"arrays and their parts meet: {op.location}")

@@ -1,0 +1,93 @@
+"""Calls with effects of a program on whole arrays: one call, not one of each device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from jaxlib.mlir import ir
+from jaxlib.mlir.dialects import stablehlo
+
+from .ops import CALL, MANUAL, walk
+
+_ONCE = "lamina.once"
+"""Of a custom call that only one device is to make."""
+
+
+def mark_calls_made_once(module: Any) -> None:
+    """Custom calls with effects outside of manual computations are one call, not one of each device."""
+    functions = {op.operation.attributes["sym_name"].value: op.operation
+                 for op in module.body.operations if op.operation.name == "func.func"}  # fmt: skip
+    by_device: set[str] = set()
+
+    def enter(root: Any) -> None:
+        for op in walk(root):
+            if op.name == "func.call":
+                name = op.attributes["callee"].value
+                if name not in by_device:
+                    by_device.add(name)
+                    enter(functions[name])
+
+    for op in walk(module.operation):
+        if op.name == MANUAL:
+            enter(op)
+
+    def mark(root: Any) -> None:
+        for region in root.regions:
+            for block in region.blocks:
+                for op in block.operations:
+                    op = op.operation
+                    if op.name == CALL and _has_effects(op):
+                        op.attributes[_ONCE] = ir.UnitAttr.get()
+                    elif op.name != MANUAL:
+                        mark(op)
+
+    for name, function in functions.items():
+        if name not in by_device:
+            mark(function)
+
+
+def _has_effects(call: Any) -> bool:
+    name = "has_side_effect"
+    has = name in call.attributes and call.attributes[name].value
+    return has and all(isinstance(result.type, ir.RankedTensorType) for result in call.results)
+
+
+def make_calls_once(module: Any, devices: int) -> None:
+    for call in [op for op in walk(module.operation) if _ONCE in op.attributes]:
+        del call.attributes[_ONCE]
+        types = [result.type for result in call.results]
+        everyone = ir.DenseIntElementsAttr.get(np.arange(devices, dtype=np.int64)[None])
+        with ir.InsertionPoint(call), call.location:
+            zero = _zeros(ir.RankedTensorType.get([], ir.IntegerType.get_unsigned(32)))
+            first = stablehlo.compare(
+                stablehlo.partition_id(), zero, stablehlo.ComparisonDirectionAttr.get("EQ")
+            )
+            guard = stablehlo.IfOp(types, first).operation
+            shared = [_of_the_first(result, everyone) for result in guard.results]
+        for result, value in zip(call.results, shared, strict=True):
+            result.replace_all_uses_with(value)
+        then, otherwise = (region.blocks.append() for region in guard.regions)
+        with ir.InsertionPoint(then), call.location:
+            last = stablehlo.return_(list(call.results))
+        with ir.InsertionPoint(otherwise), call.location:
+            stablehlo.return_([_zeros(type) for type in types])
+        call.move_before(last if isinstance(last, ir.Operation) else last.operation)
+
+
+def _of_the_first(value: Any, everyone: Any) -> Any:
+    """What the first device has, on all."""
+    op = ir.Operation.create(
+        "stablehlo.collective_broadcast",
+        results=[value.type],
+        operands=[value],
+        attributes={"replica_groups": everyone},
+    )
+    return op.result
+
+
+def _zeros(type: Any) -> Any:
+    of = str(type.element_type)
+    zero = "0.0" if of.startswith(("f", "bf")) else "false" if of == "i1" else "0"
+    zero = "(0.0, 0.0)" if of.startswith("complex") else zero
+    return stablehlo.constant(ir.Attribute.parse(f"dense<{zero}> : {type}"))

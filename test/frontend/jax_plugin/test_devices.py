@@ -1,0 +1,159 @@
+"""Programs over several devices through the plugin, beside JAX's own CPU backend with as many devices."""
+
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from jax_device_programs import PROGRAMS
+
+_SCRIPT = Path(__file__).parents[2] / "jax_device_programs.py"
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """{platform: what the script writes there}."""
+    found = {}
+    for platform in ("cpu", "lamina"):
+        path = tmp_path_factory.mktemp("devices") / platform
+        environment = {**os.environ, "JAX_PLATFORMS": platform}
+        subprocess.run([sys.executable, _SCRIPT, path], env=environment, check=True, timeout=500)
+        found[platform] = pickle.loads(path.read_bytes())
+    return found
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_as_on_the_cpu_backend(results, name):
+    expected, got = (results[platform][name] for platform in ("cpu", "lamina"))
+    assert not isinstance(expected, str), expected
+    assert not isinstance(got, str), got
+    assert len(got) == len(expected)
+    tolerance = {"rtol": 2e-2, "atol": 2e-2} if "half" in name else {"rtol": 1e-4, "atol": 1e-4}
+    for (x, _, parts), (y, *_) in zip(got, expected, strict=True):
+        assert x.dtype == y.dtype
+        np.testing.assert_allclose(_wide(x), _wide(y), **tolerance)
+        # The parts are the array's, wherever they lie.
+        for index, part in parts:
+            where = eval(index)
+            np.testing.assert_array_equal(_wide(part), _wide(x[where]))
+    if name.startswith("manual"):
+        assert [(spec, [index for index, _ in parts]) for _, spec, parts in got] == [
+            (spec, [index for index, _ in parts]) for _, spec, parts in expected
+        ]
+
+
+def _run(code: str, **environment: str) -> subprocess.CompletedProcess:
+    given = {**os.environ, "JAX_PLATFORMS": "lamina", "LAMINA_NUM_CPU_DEVICES": "4", **environment}
+    return subprocess.run(
+        [sys.executable, "-c", _BEGIN + code], env=given, capture_output=True, text=True, timeout=300
+    )
+
+
+_BEGIN = """
+import jax, jax.numpy as jnp, numpy as np
+from jax.sharding import NamedSharding, PartitionSpec as P
+mesh = jax.make_mesh((4,), "x", axis_types=(jax.sharding.AxisType.Auto,))
+x = jax.device_put(np.arange(8.0, dtype=np.float32), NamedSharding(mesh, P("x")))
+"""
+
+
+def test_a_call_with_effects_is_one_call():
+    done = _run("""
+jax.jit(lambda x: jax.debug.print("all {}", x))(x)
+jax.effects_barrier()
+each = jax.shard_map(lambda x: jax.debug.print("part {}", x), mesh=mesh, in_specs=P("x"), out_specs=None)
+jax.jit(each)(x)
+jax.effects_barrier()
+""")
+    lines = sorted(done.stdout.splitlines())
+    parts = [f"part [{i}. {i + 1}.]" for i in (0, 2, 4, 6)]
+    assert lines == ["all [0. 1. 2. 3. 4. 5. 6. 7.]", *parts], done.stderr
+
+
+def test_donated_parts():
+    done = _run("""
+f = jax.jit(lambda x: x * 2, donate_argnums=0)
+z = x + 0
+y = f(z)
+print(z.is_deleted(), x.is_deleted())
+print(np.asarray(y).tolist())
+""")
+    assert done.stdout.splitlines() == [
+        "True False",
+        "[0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0]",
+    ], done.stderr
+
+
+def test_an_error_on_one_device_is_everybodys():
+    done = _run("""
+def fail(a):
+    if a[0] > 3:
+        raise ValueError("not this part")
+    return a
+f = jax.shard_map(
+    lambda x: jax.lax.psum(jax.pure_callback(fail, jax.ShapeDtypeStruct(x.shape, x.dtype), x), "x"),
+    mesh=mesh, in_specs=P("x"), out_specs=P(), check_vma=False,
+)
+try:
+    print(jax.jit(f)(x))
+except jax.errors.JaxRuntimeError as error:
+    print("not this part" in str(error))
+print(float(jnp.sum(x)))
+""")
+    assert done.stdout.splitlines() == ["True", "28.0"], done.stderr
+
+
+def test_a_callback_that_uses_all_devices_is_an_error():
+    done = _run("""
+def add(a):
+    return np.asarray(jnp.sum(x)) + a
+f = jax.jit(lambda x: jax.pure_callback(add, jax.ShapeDtypeStruct(x.shape, x.dtype), x))
+try:
+    print(f(x))
+except jax.errors.JaxRuntimeError as error:
+    print("give the callback's part to one device" in str(error))
+""")
+    assert done.stdout.splitlines() == ["True"], done.stderr
+
+
+def test_what_cannot_be_compiled_names_operation_and_line():
+    done = _run("""
+try:
+    jax.jit(lambda x: jax.ffi.ffi_call("nobody_knows_this", jax.ShapeDtypeStruct(x.shape, x.dtype))(x))(x)
+except jax.errors.JaxRuntimeError as error:
+    print(error)
+""")
+    assert "UNIMPLEMENTED" in done.stdout and "nobody_knows_this" in done.stdout, done.stderr
+    assert "<string>:8" in done.stdout
+
+
+def test_compiled_programs_of_several_devices():
+    done = _run("""
+from jax.experimental import serialize_executable
+compiled = jax.jit(lambda x: (x * 2, x.sum())).lower(x).compile()
+print(compiled.input_shardings[0][0].spec, [s.spec for s in compiled.output_shardings])
+again = serialize_executable.deserialize_and_load(*serialize_executable.serialize(compiled))
+y, total = again(x)
+print(y.sharding.spec, float(total))
+""")
+    assert done.stdout.splitlines() == [
+        "P('x',) [P('x',), P()]",
+        "P('x',) 28.0",
+    ], done.stderr
+
+
+def test_kept_programs_need_no_partitioner(tmp_path):
+    code = """
+import lamina.partitioning.helper as helper
+print(float((x @ x) + x.sum()), helper._running is None)
+"""
+    first, second = (_run(code, LAMINA_CACHE_DIR=str(tmp_path)) for _ in range(2))
+    assert first.stdout == "168.0 False\n", first.stderr
+    assert second.stdout == "168.0 True\n", second.stderr
+
+
+def _wide(x: np.ndarray) -> np.ndarray:
+    return x.astype(np.float32) if x.dtype.name == "bfloat16" else x
