@@ -97,7 +97,7 @@ func.func @count(%x: memref<8xi32>) {
 
 // One sum in order keeps the other loop scalar, too.
 // CHECK-LABEL: func.func @in_order
-// CHECK-NOT: vector
+// CHECK-NOT: vector<
 func.func @in_order(%x: memref<32xf32>, %y: memref<32xf32>) -> f32 {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -116,16 +116,53 @@ func.func @in_order(%x: memref<32xf32>, %y: memref<32xf32>) -> f32 {
 
 // -----
 
-// Elements that lie apart are LLVM's.
-// CHECK-LABEL: func.func @apart
-// CHECK-NOT: vector
-func.func @apart(%x: memref<32x32xf32>, %y: memref<32xf32>) {
+// Elements that lie apart are moved one by one, by a loop that LLVM's vectoriser is not asked about.
+// CHECK: module attributes {lamina.vectors}
+// CHECK-NEXT: func.func @apart
+// CHECK: scf.for
+// CHECK-NEXT: memref.load %arg0
+// CHECK-NEXT: memref.store
+func.func @apart(%x: memref<32x32xf64>, %y: memref<32xf64>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c32 = arith.constant 32 : index
   scf.for %j = %c0 to %c32 step %c1 {
-    %v = memref.load %x[%j, %c0] : memref<32x32xf32>
-    memref.store %v, %y[%j] : memref<32xf32>
+    %v = memref.load %x[%j, %c0] : memref<32x32xf64>
+    memref.store %v, %y[%j] : memref<32xf64>
+  }
+  return
+}
+
+// -----
+
+// Where more than arithmetic is done to them, or a loop is so short that LLVM leaves none, they are LLVM's.
+// CHECK: module {
+// CHECK-NEXT: func.func @root
+// CHECK-NOT: vector
+func.func @root(%x: memref<32x32xf64>, %y: memref<32xf64>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  scf.for %j = %c0 to %c32 step %c1 {
+    %v = memref.load %x[%j, %c0] : memref<32x32xf64>
+    %r = math.sqrt %v : f64
+    memref.store %r, %y[%j] : memref<32xf64>
+  }
+  return
+}
+
+// -----
+
+// CHECK: module {
+// CHECK-NEXT: func.func @short
+// CHECK-NOT: vector
+func.func @short(%x: memref<16x32xf64>, %y: memref<16xf64>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c16 = arith.constant 16 : index
+  scf.for %j = %c0 to %c16 step %c1 {
+    %v = memref.load %x[%j, %c0] : memref<16x32xf64>
+    memref.store %v, %y[%j] : memref<16xf64>
   }
   return
 }
