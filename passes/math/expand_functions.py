@@ -3,8 +3,8 @@
 Each `math` op that has a formula, and each remainder of floats, becomes a call of a private
 function, one per operation and type, that LLVM inlines before it vectorises. A scalar loop around it
 then becomes vector code; a call of libm would keep it scalar. f16 and bf16 are computed in f32 and
-rounded once. A sine and a cosine of the same operand share their work; a power of 1.5 is made from a
-square root. Where `vector_bits` are 512, some formulas of f32 use what AVX-512 has: tables in registers
+rounded once. A sine and a cosine of the same operand share their work; powers of 1.5 and -1.5 are made
+from a square root. Where `vector_bits` are 512, some formulas of f32 use what AVX-512 has: tables in registers
 (`lookups`), guesses, limits in one instruction. Leaves alone what has no formula: libm computes it.
 
 example: test/passes/math/expand_functions.mlir
@@ -78,7 +78,11 @@ _BESIDE: dict[str, tuple[str, dict[int, Formula]]] = {
         {32: _near_and_far(trigonometric.cos_beside_sin), 64: _near_and_far_64(trigonometric_64.cos)},
     ),
 }
-_THREE_HALVES = _in_both(power.three_halves)
+_POWERS = {
+    1.5: ("math.three_halves", _in_both(power.three_halves)),
+    -1.5: ("math.inverse_three_halves", _in_both(power.inverse_three_halves)),
+}
+"""By the exponent."""
 # In f32 where 512 bits make a register, which then holds tables. What sine and cosine share is seen.
 _IN_512_BITS: dict[str, Formula] = {
     "math.cos": NearAndFar(trigonometric_near.cos, trigonometric.cos, trigonometric_near.LIMIT),
@@ -119,8 +123,9 @@ class ExpandFunctions(Pass):
         if self.vector_bits == 512 and width == 32 and op.name in _IN_512_BITS:
             formula, beside = _IN_512_BITS[op.name], False
         name = f"{op.name}_beside" if beside else op.name
-        if op.name == "math.powf" and _is_splat_of(op.operands[1], 1.5):
-            name, formula = "math.three_halves", _THREE_HALVES.get(width)
+        known = _POWERS.get(_splat_of(op.operands[1])) if op.name == "math.powf" else None
+        if known is not None:
+            name, formula = known[0], known[1].get(width)
         if formula is None:
             return
         key = (name, computed)
@@ -168,16 +173,16 @@ def _has_other(op: ir.Operation) -> bool:
     return any(use.owner.operation.name == other for use in op.operands[0].uses)
 
 
-def _is_splat_of(value: ir.Value, number: float) -> bool:
-    """Whether a value is this number, or a vector of it."""
+def _splat_of(value: ir.Value) -> float | None:
+    """The number that a value, or each lane of a vector, is if it is a constant."""
     while not isinstance(value.owner, ir.Block) and value.owner.operation.name == "vector.broadcast":
         value = value.owner.operation.operands[0]
     if isinstance(value.owner, ir.Block) or value.owner.operation.name != "arith.constant":
-        return False
+        return None
     given = value.owner.operation.attributes["value"]
     if isinstance(given, ir.DenseElementsAttr) and given.is_splat:
         given = given.get_splat_value()
-    return isinstance(given, ir.FloatAttr) and given.value == number
+    return given.value if isinstance(given, ir.FloatAttr) else None
 
 
 def _computed_in(type_: ir.Type) -> ir.Type | None:

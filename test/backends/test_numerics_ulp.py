@@ -240,8 +240,9 @@ def test_power(element: str, range_: int, ulps: float) -> None:
     assert ulps_off(compiled("power", element, x.size, 2)(x, y), exact).max() <= ulps
 
 
+@pytest.mark.parametrize("exponent", [1.5, -1.5])
 @pytest.mark.parametrize(("element", "range_"), [("f32", 57), ("f64", 440)])
-def test_power_of_three_halves(element: str, range_: int) -> None:
+def test_power_of_three_halves(element: str, range_: int, exponent: float) -> None:
     rng = np.random.default_rng(0)
     dtype = np.dtype(element.replace("f", "float"))
     x = np.exp(np.concatenate([rng.uniform(-range_, range_, SAMPLES), rng.uniform(-1, 1, SAMPLES)]))
@@ -249,19 +250,38 @@ def test_power_of_three_halves(element: str, range_: int) -> None:
     x = np.concatenate([x, special]).astype(dtype)
     shape = f"tensor<{x.size}x{element}>"
     power = compile_stablehlo(f"""func.func @main(%x: {shape}) -> {shape} {{
-      %y = stablehlo.constant dense<1.5> : {shape}
+      %y = stablehlo.constant dense<{exponent}> : {shape}
       %0 = stablehlo.power %x, %y : {shape}
       return %0 : {shape}
     }}""")
     got = np.asarray(power(x)[0])
     with np.errstate(all="ignore"):
-        exact = np.power(x.astype(np.longdouble), np.longdouble(1.5))
-        of_special = np.power(x[-8:], dtype.type(1.5))
+        exact = np.power(x.astype(np.longdouble), np.longdouble(exponent))
+        of_special = np.power(x[-8:], dtype.type(exponent))
     bar = 0.51 if element == "f32" else 1.0
     assert ulps_off(got[:-8], exact[:-8]).max() <= bar
     assert element == "f32" or ulps_off(got[SAMPLES:-8], exact[SAMPLES:-8]).max() <= 0.51
     np.testing.assert_array_equal(got[-8:], of_special)
     np.testing.assert_array_equal(np.signbit(got[-8:-5]), np.signbit(of_special[:3]))
+
+
+def test_power_of_minus_three_halves_at_both_ends() -> None:
+    """Where it overflows or is subnormal, which may be zero, and where x times its root would be."""
+    x = np.ldexp(np.linspace(1.0, 2.0, 2000), np.arange(2000) - 1000)
+    x = np.concatenate([x, np.ldexp(1.37, np.arange(-1073, -1000)), np.ldexp(1.37, np.arange(660, 720))])
+    power = compile_stablehlo(f"""func.func @main(%x: tensor<{x.size}xf64>) -> tensor<{x.size}xf64> {{
+      %y = stablehlo.constant dense<-1.5> : tensor<{x.size}xf64>
+      %0 = stablehlo.power %x, %y : tensor<{x.size}xf64>
+      return %0 : tensor<{x.size}xf64>
+    }}""")
+    with np.errstate(all="ignore"):
+        exact = np.power(x.astype(np.longdouble), np.longdouble(-1.5)).astype(np.float64)
+    got = np.asarray(power(x)[0])
+    np.testing.assert_array_equal(np.isinf(got), np.isinf(exact))
+    normal = np.isfinite(exact) & (exact >= np.finfo(np.float64).tiny)
+    assert (np.abs(got[normal] - exact[normal]) <= np.spacing(exact[normal])).all()
+    small = exact < np.finfo(np.float64).tiny
+    assert (np.abs(got[small] - exact[small]) <= np.finfo(np.float64).tiny).all()
 
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 1e30, -1e30, INF, -INF, NAN]

@@ -59,6 +59,26 @@ def three_halves(x: Term, _: Term) -> Term:
     return x.equals(-_INFINITY).select(_INFINITY, result)
 
 
+def inverse_three_halves(x: Term, _: Term) -> Term:
+    """x to the -1.5, the inverse of x times its root; 0.51 ulp, and 1 at the ends of f64's range. Special values are
+    power's."""
+    if x.lane.width == 32:
+        wide = x.resized(64)
+        return x.equals(-_INFINITY).select(0.0, (1.0 / (wide * wide.root())).resized(32))
+    # The product and its inverse are normal numbers wherever the result is one.
+    is_small, is_large = x < 2.0**-600, x > 2.0**600
+    scaled = x * is_small.select(2.0**200, is_large.select(2.0**-200, x.like(1.0)))
+    root = scaled.root()
+    product, lost = two_product(scaled, root)
+    lost = fma(fma(-root, root, scaled), root * 0.5, lost)
+    quotient = 1.0 / product
+    missing = fma(-quotient, product, 1.0) - quotient * lost
+    is_finite = (quotient < _INFINITY) & (product < _INFINITY)
+    quotient = is_finite.select(fma(missing, quotient, quotient), quotient)
+    result = quotient * is_small.select(2.0**300, is_large.select(2.0**-300, x.like(1.0)))
+    return x.equals(-_INFINITY).select(0.0, result)
+
+
 def _log2(size: Term) -> Term:
     offset = size.bits() - _ROOT_HALF
     mantissa = ((offset & ((1 << 52) - 1)) + _ROOT_HALF).as_float()

@@ -57,7 +57,8 @@ func.func @tangent(%x: f32) -> f32 {
 // CHECK: call @lamina_three_halves_f64(%arg0, %{{.*}})
 // CHECK: call @lamina_three_halves_vector_8xf32(%arg1, %{{.*}})
 // CHECK: call @lamina_powf_f64(%arg0, %{{.*}})
-func.func @three_halves(%x: f64, %v: vector<8xf32>) -> (f64, vector<8xf32>, f64) {
+// CHECK: call @lamina_inverse_three_halves_f64(%arg0, %{{.*}})
+func.func @three_halves(%x: f64, %v: vector<8xf32>) -> (f64, vector<8xf32>, f64, f64) {
   %one_and_a_half = arith.constant 1.5 : f64
   %narrow = arith.constant 1.5 : f32
   %two_and_a_half = arith.constant 2.5 : f64
@@ -65,5 +66,7 @@ func.func @three_halves(%x: f64, %v: vector<8xf32>) -> (f64, vector<8xf32>, f64)
   %0 = math.powf %x, %one_and_a_half : f64
   %1 = math.powf %v, %splat : vector<8xf32>
   %2 = math.powf %x, %two_and_a_half : f64
-  return %0, %1, %2 : f64, vector<8xf32>, f64
+  %inverse = arith.constant -1.5 : f64
+  %3 = math.powf %x, %inverse : f64
+  return %0, %1, %2, %3 : f64, vector<8xf32>, f64, f64
 }
