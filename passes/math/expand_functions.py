@@ -123,9 +123,10 @@ class ExpandFunctions(Pass):
         if self.vector_bits == 512 and width == 32 and op.name in _IN_512_BITS:
             formula, beside = _IN_512_BITS[op.name], False
         name = f"{op.name}_beside" if beside else op.name
-        known = _POWERS.get(_splat_of(op.operands[1])) if op.name == "math.powf" else None
-        if known is not None:
-            name, formula = known[0], known[1].get(width)
+        exponent = _splat_of(op.operands[1]) if op.name == "math.powf" else None
+        if exponent is not None and exponent in _POWERS:
+            name, formulas = _POWERS[exponent]
+            formula = formulas.get(width)
         if formula is None:
             return
         key = (name, computed)
