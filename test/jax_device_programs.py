@@ -246,10 +246,23 @@ AUTOMATIC = {
         )(jnp.exp(x)).sum(0),
         X,
     ),
+    "terms of a sum": lambda: _terms(X, Y.T),
     "explicit axes": lambda: jax.jit(lambda x: jnp.sin(x) * x.sum(0, keepdims=True))(
         jax.device_put(X, NamedSharding(jax.make_mesh((DEVICES,), "x"), P("x")))
     ),
 }  # fmt: skip
+
+
+def _terms(x, y):
+    mesh = jax.make_mesh((2, 2), ("a", "b"))
+    x, y = (
+        jax.device_put(z, NamedSharding(mesh, P(*spec)))
+        for z, spec in ((x, (None, "a")), (y, ("a",)))
+    )
+    with jax.set_mesh(mesh):
+        product = functools.partial(jnp.einsum, "ij,jk->ik", out_sharding=P("b", unreduced={"a"}))
+        return jax.sharding.reshard(jax.jit(product)(x, y), P("b"))
+
 
 _CALLS = []
 

@@ -7,18 +7,28 @@ from collections.abc import Sequence
 from lamina.partitioning import Sharding
 
 # Fields by number, and the values of the field `type`.
-_TYPE, _TILES, _DEVICES, _COPIES_LAST = 1, 3, 4, 6
-_REPLICATED, _OTHER = 0, 3
+_TYPE, _TILES, _DEVICES, _COPIES_LAST, _ATTRIBUTES, _LAST_TYPES = 1, 3, 4, 6, 7, 8
+_REPLICATED, _OTHER, _UNREDUCED = 0, 3, 6
 
 
 def op_sharding(sharding: Sharding) -> bytes:
     """The message that says a sharding."""
-    if not sharding.tiles:
+    if not sharding.devices:
         return _number(_TYPE, _REPLICATED)
+    how = b""
+    if sharding.terms > 1:
+        entry = _text(1, "sdy::reduction_op") + _text(2, sharding.combiner)
+        how = _bytes(_ATTRIBUTES, entry)
+        if sharding.terms == len(sharding.devices):
+            return _number(_TYPE, _UNREDUCED) + how
+    last = [(sharding.terms, _UNREDUCED), (sharding.copies, _REPLICATED)]
+    last = [(count, kind) for count, kind in last if count > 1]
     message = _number(_TYPE, _OTHER)
-    tiles = sharding.tiles if sharding.copies == 1 else (*sharding.tiles, sharding.copies)
-    message += _numbers(_TILES, tiles) + _numbers(_DEVICES, sharding.devices)
-    return message + _number(_COPIES_LAST, 1) if sharding.copies > 1 else message
+    message += _numbers(_TILES, [*sharding.tiles, *(count for count, _ in last)])
+    message += _numbers(_DEVICES, sharding.devices)
+    if sharding.terms > 1:
+        return message + how + _numbers(_LAST_TYPES, [kind for _, kind in last])
+    return message + _number(_COPIES_LAST, 1) if last else message
 
 
 def _varint(value: int) -> bytes:
@@ -34,5 +44,12 @@ def _number(field: int, value: int) -> bytes:
 
 
 def _numbers(field: int, values: Sequence[int]) -> bytes:
-    packed = b"".join(map(_varint, values))
-    return _varint(field << 3 | 2) + _varint(len(packed)) + packed
+    return _bytes(field, b"".join(map(_varint, values)))
+
+
+def _text(field: int, text: str) -> bytes:
+    return _bytes(field, text.encode())
+
+
+def _bytes(field: int, content: bytes) -> bytes:
+    return _varint(field << 3 | 2) + _varint(len(content)) + content

@@ -23,13 +23,17 @@ class Sharding(Record):
     """How an array lies on the devices.
 
     tiles    the number of parts along each dimension. Empty: each device has the whole array.
-    copies   how many devices have each part.
+    terms    how many devices have a term each of a part that is their sum, or the like.
+    copies   how many devices have each term.
+    combiner  what terms are combined with: "SUM", "MAX" or "MIN"; "" where there is one term.
     devices  those that have the parts, in the parts' order, as numbers from 0 in the program's own order.
     """
 
     tiles: tuple[int, ...] = ()
     copies: int = 1
     devices: tuple[int, ...] = ()
+    terms: int = 1
+    combiner: str = ""
 
 
 class Partitioned(Record):
@@ -63,8 +67,8 @@ def partition(code: bytes, devices: int, version: str) -> Partitioned:
             if "error" not in answer:
                 inputs, outputs = (
                     [
-                        Sharding(tuple(tiles), copies, tuple(ids))
-                        for tiles, copies, ids in answer[side]
+                        Sharding(tuple(tiles), copies, tuple(ids), terms, combiner)
+                        for tiles, copies, ids, terms, combiner in answer[side]
                     ]
                     for side in ("inputs", "outputs")
                 )

@@ -12,7 +12,7 @@ from jaxlib.mlir.dialects import sdy, stablehlo
 from .ops import walk
 
 _SIDES = {"inputs": "sdy.parameters_shardings", "outputs": "sdy.output_shardings"}
-_WHOLE: tuple[list[int], int, list[int]] = ([], 1, [])
+_WHOLE: tuple[list[int], int, list[int], int, str] = ([], 1, [], 1, "")
 
 
 class Mesh:
@@ -77,7 +77,7 @@ def shardings_of_main(module: Any, devices: int) -> dict[str, Any]:
     return found
 
 
-def _tiles(sharding: Any, devices: int) -> tuple[list[int], int, list[int]]:
+def _tiles(sharding: Any, devices: int) -> tuple[list[int], int, list[int], int, str]:
     mesh = mesh_of(sharding.mesh_or_ref, sdy)
     if len(mesh.devices) != devices:  # one device of several, or none
         return _WHOLE
@@ -85,9 +85,13 @@ def _tiles(sharding: Any, devices: int) -> tuple[list[int], int, list[int]]:
         [_axis(axis, sdy, mesh.sizes) for axis in sdy.DimensionShardingAttr(one).axes]
         for one in sharding.dimension_shardings
     ]
-    grid, dims = mesh.rows(axes)
-    *tiles, copies = dims
-    return (tiles, copies, grid.reshape(-1).tolist()) if prod(tiles) > 1 else _WHOLE
+    unreduced = [_axis(axis, sdy, mesh.sizes) for axis in sharding.unreduced_axes]
+    grid, dims = mesh.rows([*axes, unreduced])
+    *tiles, terms, copies = dims
+    if prod(tiles) * terms == 1:
+        return _WHOLE
+    combiner = str(sharding.reduction_op).upper() if terms > 1 else ""
+    return tiles, copies, grid.reshape(-1).tolist(), terms, combiner
 
 
 def write_groups_out(module: Any) -> None:

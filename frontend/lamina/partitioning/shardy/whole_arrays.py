@@ -153,5 +153,7 @@ def any_mesh(module: Any, devices: int) -> str | None:
 
 def _cut(first: list[Any], type: Any, mesh: str) -> Any:
     """The sharding of an array of this type that lies so along its first dimensions, whole along others."""
+    if not isinstance(type, ir.RankedTensorType):  # a token
+        return sdy.TensorShardingAttr.get(mesh, [])
     rest = [sdy.DimensionShardingAttr.get([], True)] * (type.rank - len(first))
     return sdy.TensorShardingAttr.get(mesh, [*first, *rest])
