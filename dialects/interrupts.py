@@ -22,7 +22,8 @@ _RAISING = (
 """Signals whose handlers programs let raise something."""
 
 _handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
-_held: list[tuple[int, FrameType | None]] = []
+_Signal = tuple[int, FrameType | None]
+_held: list[_Signal] = []
 
 
 
@@ -59,26 +60,49 @@ def uninterrupted() -> Iterator[None]:
         finally:
             _leave_native_code()
         return
-    if _handlers:
+    if not hold_back():
         yield
         return
+    came: list[_Signal] = []
+    try:
+        yield
+    except _Stopped as stopped:
+        raise stopped.error from None
+    finally:
+        with contextlib.ExitStack() as all_held:
+            handlers = dict(_handlers)
+            came = release()
+            for number, frame in reversed(came):
+                all_held.callback(handlers[number], number, frame)
+
+
+def hold_back() -> bool:
+    """Holds handlers back until `release`. False where they are already, and in other threads than the
+    main one, which never run any."""
+    if _handlers or threading.current_thread() is not threading.main_thread():
+        return False
     try:
         for number in _RAISING:
             handler = signal.getsignal(number)
             if callable(handler):
                 _handlers[number] = handler
                 signal.signal(number, _hold)
-        yield
-    except _Stopped as stopped:
-        raise stopped.error from None
-    finally:
-        for held, handler in _handlers.items():
-            if signal.getsignal(held) is _hold:  # none has set another meanwhile
-                signal.signal(held, handler)
-        with contextlib.ExitStack() as all_held:
-            while _held:
-                all_held.callback(_handlers[_held[-1][0]], *_held.pop())
-            _handlers.clear()
+    except BaseException:  # one that came before its turn
+        release()
+        raise
+    return True
+
+
+def release() -> list[_Signal]:
+    """Handlers run as they did before `hold_back`; the signals that came meanwhile, and the frames that
+    they came in."""
+    for held, handler in _handlers.items():
+        if signal.getsignal(held) is _hold:  # none has set another meanwhile
+            signal.signal(held, handler)
+    came = list(_held)
+    _held.clear()
+    _handlers.clear()
+    return came
 
 
 def let_interrupts_in() -> None:

@@ -2,6 +2,7 @@
 
 - core's evaluation trace gets the compiler (an operation outside any transformation runs at once);
 - Array and Tracer get operators and methods, which stand above them in lamina.numpy;
+- modules that are loaded at first use are loaded whole;
 - MLIR's side tells the runtime which threads are inside it.
 """
 
@@ -12,6 +13,7 @@ from lamina.array import ArrayImpl, Device
 from lamina.core import trace
 from lamina.core.array_class import Array
 from lamina.core.avals import ShapedArray
+from lamina.dialects import whole_imports
 from lamina.dialects.interrupts import set_native_code
 from lamina.interpreters.evaluation import EvalTrace
 
@@ -78,6 +80,7 @@ def connect() -> None:
     config.on_change(_settings_changed)
     runtime.set_run_error_type(errors.JaxRuntimeError)
     runtime.set_gather(_gather)
+    whole_imports.install()
     set_native_code(runtime.enter_native_code, runtime.leave_native_code)
     attach(Array)
     attach(trace.Tracer)

@@ -165,3 +165,36 @@ def test_the_next_program_compiles(tmp_path):
     assert ran.returncode == 0, ran.stderr
     hit, left = map(int, ran.stdout.split())
     assert hit and left < len(modules), "none of the modules was loaded by a program"
+
+
+IN_AN_IMPORT = """
+import signal, sys, time
+import lamina
+
+class Interrupts:
+    def find_spec(self, name, path=None, target=None):
+        if name == at:
+            sys.meta_path.remove(self)
+            signal.raise_signal(signal.SIGINT)
+
+at = sys.argv[1]
+assert at not in sys.modules, "it is loaded with lamina: take another module"
+sys.meta_path.insert(0, Interrupts())
+try:
+    lamina.scipy.special.erf
+    time.sleep(10)
+except KeyboardInterrupt:
+    print("interrupted")
+print(lamina.scipy.special.erf(0.5), lamina.jit(lambda x: x + 1)(1))
+"""
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["lamina.scipy.special", "lamina.random.keys", "numpy.polynomial", "numpy.polynomial.legendre"],
+)
+def test_a_module_is_loaded_whole(module):
+    ran = subprocess.run(
+        [sys.executable, "-c", IN_AN_IMPORT, module], capture_output=True, text=True, timeout=300
+    )
+    assert ran.stdout == "interrupted\n0.5204999 2\n", ran
