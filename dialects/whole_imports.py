@@ -37,7 +37,8 @@ class WholeImports(MetaPathFinder):
                 continue
             if (spec := finder.find_spec(name, path, target)) is not None:
                 if spec.loader is not None and hasattr(spec.loader, "exec_module"):
-                    spec.loader.exec_module = _whole(spec.loader.exec_module)  # type: ignore[method-assign]
+                    loader: Any = spec.loader
+                    loader.exec_module = _whole(loader.exec_module)
                 return spec
         return None
 
