@@ -157,3 +157,33 @@ print(float((x @ x) + x.sum()), helper._running is None)
 
 def _wide(x: np.ndarray) -> np.ndarray:
     return x.astype(np.float32) if x.dtype.name == "bfloat16" else x
+
+
+def test_whole_arrays_become_terms_once():
+    """What they are summed up to is the array itself, and not as many times that as there are devices."""
+    done = _run("""
+mesh = jax.make_mesh((2, 2), ("a", "b"), axis_types=(jax.sharding.AxisType.Explicit,) * 2)
+jax.set_mesh(mesh)
+v = np.arange(8.0, dtype=np.float32).reshape(4, 2)
+at, back = P("b", unreduced={"a"}), P("b")
+reshard = jax.sharding.reshard
+def check(name, got, expected):
+    if not np.allclose(np.asarray(got), expected):
+        print(name, np.asarray(got).tolist())
+check("from NumPy", reshard(jnp.array(v, out_sharding=P(None, None, unreduced={"a"})), P()), v)
+for begin in (P(), P("b"), P("a"), P(None, "b")):
+    x = reshard(jnp.asarray(v), begin)
+    check(begin, jax.jit(lambda x: reshard(reshard(jnp.sin(x), at), back))(x), np.sin(v))
+    check(begin, jax.jit(lambda x: reshard(reshard(x, at), back))(x), v)
+    check(begin, jax.jit(lambda x: (lambda y: reshard(y + y, back))(reshard(jnp.exp(x), at)))(x), 2 * np.exp(v))
+    check(begin, jax.jit(lambda x: (lambda y: y.sum() + reshard(reshard(y, at), back).sum())(jnp.exp(x)))(x),
+          2 * np.exp(v).sum())
+    check(begin, jax.jit(lambda x: reshard(reshard(jax.lax.sort((x, -x), num_keys=1)[1], at), back))(
+        reshard(x, P())), -np.sort(v))
+terms = jax.jit(lambda x: reshard(jnp.sin(x), at))(v)
+check("out and in", jax.jit(lambda y: reshard(y, back))(terms), np.sin(v))
+half = jax.jit(lambda y: reshard(reshard(y.astype(jnp.float16), at), back))
+check("twice", half(terms), np.sin(v).astype(np.float16))
+print("done")
+""")
+    assert done.stdout == "done\n", done.stdout + done.stderr

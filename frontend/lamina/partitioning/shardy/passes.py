@@ -12,6 +12,7 @@ from jaxlib.mlir.passmanager import PassManager
 from .meshes import shardings_of_main, write_groups_out
 from .ops import walk
 from .single_calls import make_calls_once, mark_calls_made_once
+from .sums import split_whole_arrays
 from .whole_arrays import any_mesh, gather_where_needed, keep_whole
 
 _SPREAD = (
@@ -71,6 +72,8 @@ def partitioned(code: bytes, request: dict[str, Any]) -> tuple[dict[str, Any], b
             module = ir.Module.parse(code)
         mark_calls_made_once(module)
         devices, way = request["devices"], request["way"]
+        if way == 0:
+            split_whole_arrays(module)
         first, then = _passes(_STAY if way == 1 else _SPREAD, devices), _passes(_CUT, devices)
         first.run(module.operation)
         mesh = any_mesh(module, devices)
