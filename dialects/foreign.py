@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from lamina.dialects.limits import DEFAULT_LIMITS, Limits
 from lamina.dialects.look_over import check_size, look_over
-from lamina.dialects.parse_error import ParseError
+from lamina.dialects.parse_error import NOT_UTF8, ParseError, is_about_encoding
 from lamina.dialects.processes import read_message, start, write_message
 
 if TYPE_CHECKING:
@@ -70,7 +70,12 @@ def read(
     module = parse(source, name=name)
     check_sizes(module, name)
     if not keeps_marks and isinstance(source, str) and PREFIX in source:
-        forget_marks(module)
+        try:
+            forget_marks(module)
+        except RuntimeError as error:  # of a name, by way of MLIR's walk
+            if not is_about_encoding(error):
+                raise
+            raise ParseError(name, NOT_UTF8) from None
     return module
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import lamina
 from lamina.dialects.foreign import read
+from lamina.dialects.parse_error import ParseError
 from lamina.dialects.serialize import to_text
 
 LOOP = """module attributes {lamina.matrix_products = "kernel", lamina.kind = "loop"} {
@@ -70,3 +71,13 @@ def test_a_fused_program_is_compiled_again_from_what_it_computes() -> None:
     assert "lamina.kind" in fused
     for found, expected in zip(lamina.compile_stablehlo(fused)(x), compiled(x), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("other", [r'"a\FF" = 1 : i32', r'a.b = "\FF"', r'"\FF.x"'])
+def test_a_name_that_is_no_text_is_refused(other: str) -> None:
+    text = LOOP.replace("MARK", f"lamina.counted, {other}")
+    if other.startswith("a.b"):
+        assert "lamina.counted" not in to_text(read(text))
+        return
+    with pytest.raises(ParseError, match="UTF-8"):
+        read(text)
