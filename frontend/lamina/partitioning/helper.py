@@ -8,10 +8,10 @@ import os
 import subprocess
 import sys
 import tempfile
-import threading
 from pathlib import Path
 from typing import Any
 
+from lamina.forks import new_lock
 from lamina.records import Record
 
 
@@ -80,7 +80,7 @@ def partition(code: bytes, devices: int, version: str) -> Partitioned:
 
 
 _WAYS = 2
-_lock = threading.Lock()
+_lock = new_lock()
 _running: _Process | None = None
 
 
@@ -126,6 +126,10 @@ class _Process:
                 return answer, back.read(answer["bytes"])
         except BrokenPipeError:
             pass
+        except BaseException:  # interrupted: what it has still to say is nobody's
+            self._child.kill()
+            self._child.wait()
+            raise
         self._child.wait()
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines() or [

@@ -55,3 +55,14 @@ def test_what_is_no_program():
     with pytest.raises(PartitionError, match="(?s)does not partition it: .*error"):
         partition(b"func.func @main(", 4, _VERSION)
     assert partition(_product(), 4, _VERSION).outputs[0].copies == 2
+
+
+def test_an_interrupt_leaves_no_answer_to_the_next_program(monkeypatch):
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(helper.json, "loads", interrupted)
+        partition(_product(), 4, _VERSION)
+    found = partition(_product(", device_ids=[3, 1, 2, 0]"), 4, _VERSION)
+    assert found.inputs[0].devices == (3, 1, 2, 0)
