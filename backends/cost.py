@@ -17,6 +17,7 @@ from lamina.dialects.attributes import COUNTED, KIND, TRIP_COUNT
 from lamina.dialects.constants import array_of
 from lamina.dialects.types import DYNAMIC, dtype_of
 from lamina.dialects.vendors import ir, stablehlo_ext
+from lamina.passes.find import functions_of
 from lamina.passes.loops import find_ops
 from lamina.passes.stablehlo.facts import DotNumbers
 from lamina.passes.stablehlo.scan_order import Scan
@@ -80,11 +81,7 @@ class Counter:
     """Counts over the functions of one module, each once."""
 
     def __init__(self, module: ir.Module) -> None:
-        self.functions = {
-            op.attributes["sym_name"].value: op.operation
-            for op in module.body.operations
-            if op.operation.name == "func.func"
-        }
+        self.functions = functions_of(module)
         self.counted: dict[str, Cost] = {}
         self.kernel_bytes: dict[str, int] = {}
         self.sizes: dict[ir.Type, tuple[int, int]] = {}

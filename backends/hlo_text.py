@@ -30,6 +30,7 @@ from lamina.dialects.attributes import KIND, LIBRARY, string_of
 from lamina.dialects.constants import array_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import source_frames
+from lamina.passes.find import functions_of
 from lamina.records import Record
 
 _KINDS = {
@@ -74,11 +75,7 @@ class _Computation(Record, frozen=False):
 class _Printer:
     def __init__(self, module: ir.Module, places: bool) -> None:
         self.places = places
-        self.functions = {
-            op.attributes["sym_name"].value: op.operation
-            for op in module.body.operations
-            if op.operation.name == "func.func"
-        }
+        self.functions = functions_of(module)
         self.finished: list[str] = []
         self.computations: dict[str, str] = {}
         self.used: set[str] = set()

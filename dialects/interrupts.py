@@ -63,7 +63,6 @@ def uninterrupted() -> Iterator[None]:
     if not hold_back():
         yield
         return
-    came: list[_Signal] = []
     try:
         yield
     except _Stopped as stopped:
@@ -71,8 +70,7 @@ def uninterrupted() -> Iterator[None]:
     finally:
         with contextlib.ExitStack() as all_held:
             handlers = dict(_handlers)
-            came = release()
-            for number, frame in reversed(came):
+            for number, frame in reversed(release()):
                 all_held.callback(handlers[number], number, frame)
 
 

@@ -30,6 +30,12 @@ def op_names(within: ir.Module | ir.Operation) -> set[str]:
     return names
 
 
+def functions_of(module: ir.Module) -> dict[str, ir.Operation]:
+    """Name -> function of a module."""
+    operations = [view.operation for view in module.body.operations]
+    return {op.attributes["sym_name"].value: op for op in operations if op.name == "func.func"}
+
+
 def ancestors(op: ir.Operation) -> Iterator[ir.Operation]:
     """The ops that an op is in the regions of, the nearest first and its function last."""
     while op.name != "func.func" and (parent := op.parent) is not None:

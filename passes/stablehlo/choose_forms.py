@@ -15,8 +15,8 @@ from __future__ import annotations
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
-from lamina.passes.stablehlo.signatures import functions_of, has_types
+from lamina.passes.find import find_ops, functions_of
+from lamina.passes.stablehlo.signatures import has_types
 
 _NAME = "lamina.two_forms"
 

@@ -6,14 +6,14 @@ from collections import defaultdict
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
-from lamina.passes.find import ancestors
+from lamina.passes.find import ancestors, functions_of
 
 _PER_ARGUMENT, _PER_RESULT = "arg_attrs", "res_attrs"
 
 
 def drop_uncalled(module: ir.Module, counter: Pass) -> None:
     """Erase private functions that nothing public reaches."""
-    functions = _functions(module)
+    functions = functions_of(module)
     if not any(map(is_private, functions.values())):
         return
     reached: set[str] = set()
@@ -40,7 +40,7 @@ def shrink_signatures(module: ir.Module, counter: Pass) -> list[ir.Operation]:
 
     Returns the functions in which something may have become unused.
     """
-    functions = _functions(module)
+    functions = functions_of(module)
     if not any(map(is_private, functions.values())):
         return []
     calls: defaultdict[str, list[ir.Operation]] = defaultdict(list)
@@ -73,14 +73,6 @@ def is_private(function: ir.Operation) -> bool:
     """Whether a function can only be called from its module."""
     attributes = function.attributes
     return "sym_visibility" in attributes and attributes["sym_visibility"].value == "private"
-
-
-def _functions(module: ir.Module) -> dict[str, ir.Operation]:
-    return {
-        op.operation.attributes["sym_name"].value: op.operation
-        for op in module.body.operations
-        if op.operation.name == "func.func"
-    }
 
 
 def _has_body(function: ir.Operation) -> bool:

@@ -28,7 +28,8 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
-from lamina.passes.stablehlo.signatures import functions_of, has_types
+from lamina.passes.find import functions_of
+from lamina.passes.stablehlo.signatures import has_types
 from lamina.passes.stablehlo.step_form import is_a_lanes
 from lamina.records import Record
 

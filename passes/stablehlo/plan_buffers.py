@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError, Pass
+from lamina.passes.find import functions_of
 from lamina.passes.planning.from_mlir import Reader
 from lamina.passes.planning.plan import make_plan
 from lamina.passes.planning.to_mlir import Writer
@@ -46,11 +47,7 @@ class PlanBuffers(Pass):
     rotate_from: int | None = None
 
     def run(self, module: ir.Module) -> None:
-        functions = {
-            op.attributes["sym_name"].value: op.operation
-            for op in module.body.operations
-            if op.operation.name == "func.func"
-        }
+        functions = functions_of(module)
         main = functions.pop("main", None)
         if main is None:
             raise CompileError("builtin.module", None, "there is no function @main to plan")

@@ -7,12 +7,6 @@ from collections.abc import Sequence
 from lamina.dialects.vendors import ir
 
 
-def functions_of(module: ir.Module) -> dict[str, ir.Operation]:
-    """Name -> function."""
-    operations = [view.operation for view in module.body.operations]
-    return {op.attributes["sym_name"].value: op for op in operations if op.name == "func.func"}
-
-
 def has_types(
     function: ir.Operation | None, operands: Sequence[ir.Type], results: Sequence[ir.Type]
 ) -> bool:
