@@ -3,7 +3,7 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
-PYTHON ?= python3
+PYTHON ?= $(shell tools/newest_python.sh)
 JOBS := $(shell nproc)
 
 # What `make pytest` and `make lit` run; a file, a folder, or several.
@@ -99,7 +99,10 @@ gpu-pack: $(VENV)/made-for-test  ## pack gpu-check for a machine without a netwo
 # Libraries written for JAX, in an environment of their own that also sees all that the tests' has.
 LIBRARIES := build/libraries/bin/python
 libraries: $(VENV)/made-for-test  ## run pinned libraries for JAX on lamina, compare with JAX's results
-	@test -x $(LIBRARIES) || $(PYTHON) tools/make_venv.py build/libraries
+	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 12))' || \
+	  { echo "the libraries need JAX 0.12, so a .venv of Python 3.12 or 3.13: remove .venv first"; exit 1; }
+	@test "$$($(LIBRARIES) -V 2>&1)" = "$$($(BIN)/python -V)" || \
+	  { rm -rf build/libraries && $(BIN)/python tools/make_venv.py build/libraries; }
 	@packages='import sysconfig; print(sysconfig.get_path("purelib"))' && \
 	  printf 'import site; site.addsitedir("%s")\n' "$$($(BIN)/python -c "$$packages")" \
 	  > "$$($(LIBRARIES) -c "$$packages")/tests.pth"

@@ -20,9 +20,10 @@ main()
 """
 
 
-def start(module: str) -> subprocess.Popen[bytes]:
+def start(module: str, errors: IO[bytes] | None = None) -> subprocess.Popen[bytes]:
     """An interpreter that runs the function `main` of a module of lamina's, with pipes for its input and
-    output. Raises OSError where none can be started."""
+    output. What it writes to its standard error goes to a file, or nowhere. Raises OSError where none
+    can be started."""
     if not sys.executable:
         raise OSError("Python does not say where its interpreter is (sys.executable)")
     package = list(sys.modules["lamina"].__path__)
@@ -30,7 +31,7 @@ def start(module: str) -> subprocess.Popen[bytes]:
         [sys.executable, "-c", _START.format(path=sys.path, package=package, module=module)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL if errors is None else errors,
         env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},  # it has none multiplied
     )
 

@@ -58,6 +58,7 @@ __all__ = [
     "numpy_rank_promotion",
     "on_change",
     "options",
+    "partitioner_seconds",
     "platforms",
     "profiling",
     "program_bytes",
@@ -395,6 +396,13 @@ reader_bytes = Option(
     4 << 30,
     "The most memory that the process which reads bytecode may take for one program.",
     parse=_count,
+    check=_is_positive,
+)
+partitioner_seconds = Option(
+    "partitioner_seconds",
+    600.0,
+    "The most time that Shardy may take for one of JAX's programs over several devices.",
+    parse=_seconds,
     check=_is_positive,
 )
 reader_seconds = Option(

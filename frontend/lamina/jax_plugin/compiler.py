@@ -87,6 +87,13 @@ class CompiledProgram(Record, frozen=False, eq=False):
         parts = (_MAGIC, _LENGTH.pack(len(text)), text, self.code, self._artifact.to_bytes())
         return b"".join(parts)
 
+    def code_of_one_device(self) -> bytes:
+        """The program that each device runs, for JAX to read, without Shardy's annotations."""
+        from lamina.jax_plugin.reading import code_of_one_device
+
+        with as_statuses():
+            return code_of_one_device(self.code, self.num_partitions)
+
     def cost(self) -> dict[str, float]:
         """flops, transcendentals and "bytes accessed" of one call."""
         return {name: float(value) for name, value in self._artifact.manifest["cost"].items()}

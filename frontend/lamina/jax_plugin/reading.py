@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from lamina import config
+from lamina.dialects.foreign import BYTECODE
 from lamina.jax_plugin.failures import PluginError
 
 FORMAT = "mlir"
@@ -24,39 +26,55 @@ def read_program(code: bytes, format: str, partitions: int = 1) -> tuple[Any, li
         raise PluginError(
             "UNIMPLEMENTED", f"programs of the format {format!r} are not compiled, only of {FORMAT!r}"
         )
-    if partitions > 1:
-        return _one_partition(code, partitions)
-    return _read(code), []
+    if not code.startswith(BYTECODE) and partitions == 1:
+        return _of_text(code), []
+    code, rows = _of_one_device(code, partitions)
+    return _parsed(code), rows
 
 
-def _one_partition(code: bytes, partitions: int) -> tuple[Any, list[list[str]]]:
-    from lamina.dialects.context import parse
+def code_of_one_device(code: bytes, partitions: int) -> bytes:
+    """The bytes of a program that JAX handed over as what one device runs, without annotations: bytes that
+    JAX reads, too.
+
+    Raises PluginError for what can't be partitioned."""
+    if not code.startswith(BYTECODE) and partitions == 1:
+        return code
+    return _of_one_device(code, partitions)[0]
+
+
+def _of_one_device(code: bytes, partitions: int) -> tuple[bytes, list[list[str]]]:
+    """Bytecode without annotations, and the shardings of the arguments and the results."""
+    from lamina.jax_plugin import shardings
+
+    if partitions == 1:
+        if shardings.mentions_shardings(code) or not shardings.is_portable(code):
+            code = shardings.without_shardings(code, _version())
+        return code, []
     from lamina.jax_plugin.op_shardings import op_sharding
     from lamina.partitioning import PartitionError, partition
 
     try:
-        found = partition(code, partitions, _version())
+        found = partition(code, partitions, _version(), config.partitioner_seconds.value)
     except PartitionError as error:
         raise PluginError("UNIMPLEMENTED", str(error)) from None
     rows = [[op_sharding(one).hex() for one in side] for side in (found.inputs, found.outputs)]
-    return parse(found.code, name="<program>"), rows
+    return found.code, rows
 
 
-def _read(code: bytes) -> Any:
-    from lamina.dialects.context import decoded, parse
-    from lamina.dialects.foreign import BYTECODE
+def _parsed(code: str | bytes) -> Any:
+    from lamina.dialects.context import parse
+
+    return parse(code, name="<program>")
+
+
+def _of_text(code: bytes) -> Any:
+    from lamina.dialects.context import decoded
     from lamina.dialects.resources import inline_resources
     from lamina.dialects.shardy import without_shardings
     from lamina.dialects.sparse_constants import write_sparse_as_dense
 
-    if not code.startswith(BYTECODE):
-        text = without_shardings(decoded(code, "<program>"))
-        return parse(write_sparse_as_dense(inline_resources(text)), name="<program>")
-    from lamina.jax_plugin import shardings
-
-    if shardings.mentions_shardings(code) or not shardings.is_portable(code):
-        code = shardings.without_shardings(code, _version())
-    return parse(code, name="<program>")
+    text = without_shardings(decoded(code, "<program>"))
+    return _parsed(write_sparse_as_dense(inline_resources(text)))
 
 
 def _version() -> str:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import select
 import subprocess
-import sys
 import tempfile
-from pathlib import Path
+from contextlib import suppress
 from typing import Any
 
+from lamina.dialects.processes import read_message, start, write_message
 from lamina.forks import new_lock
+from lamina.partitioning.shardy import BEGUN
 from lamina.records import Record
 
 
@@ -45,22 +47,23 @@ class Partitioned(Record):
     outputs: list[Sharding]
 
 
-def partition(code: bytes, devices: int, version: str) -> Partitioned:
+def partition(code: bytes, devices: int, version: str, seconds: float = 600.0) -> Partitioned:
     """The program that each of several devices runs, from one on whole arrays with Shardy's annotations.
 
     code     MLIR: text, bytecode, or a portable artifact of StableHLO.
     devices  how many.
     version  of StableHLO, that of the artifact that is made.
+    seconds  the most time that Shardy may take for it, in each of two ways.
 
     Raises PartitionError, which says what Shardy does not partition, or which jaxlib it takes.
     """
-    request = {"devices": devices, "version": version, "bytes": len(code)}
+    request = {"devices": devices, "version": version}
     failures = []
     with _lock:
         # The second keeps whole arrays where the first can't cut them.
         for way in range(_WAYS):
             try:
-                answer, made = _process().ask({**request, "way": way}, code)
+                answer, made = _process().ask({**request, "way": way}, code, seconds)
             except _Ended as error:
                 failures.append(str(error))
                 continue
@@ -85,60 +88,95 @@ _running: _Process | None = None
 
 
 def _process() -> _Process:
-    """The one that is kept, or a new one after its end, and in a process that was forked."""
+    """The one that is kept, or a new one after its end."""
     global _running
-    if _running is None or not _running.is_ours():
+    if _running is None or not _running.is_there():
+        _end()
         _running = _Process()
-        atexit.register(_running.end)
     return _running
 
 
 class _Ended(Exception):
-    """The process ended instead of answering."""
+    """The process ended instead of answering, or was ended."""
 
 
 class _Process:
+    """A process of `lamina.partitioning.shardy`."""
+
     def __init__(self) -> None:
-        self._owner = os.getpid()
         self._errors = tempfile.TemporaryFile()
-        path = [*filter(None, sys.path), str(Path(__file__).parent)]
-        self._child = subprocess.Popen(
-            [sys.executable, "-P", "-m", "shardy"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
+        self._lines: list[str] = []
+        self._child = start("lamina.partitioning.shardy.service", self._errors)
+
+    def is_there(self) -> bool:
+        """Whether the process has not ended."""
+        return self._child.poll() is None
+
+    def ask(
+        self, request: dict[str, Any], code: bytes, seconds: float
+    ) -> tuple[dict[str, Any], bytes]:
+        """What it answers, and the bytes that come with it. Raises _Ended."""
+        given, answers = self._child.stdin, self._child.stdout
+        assert given is not None and answers is not None
+        self._errors.truncate(0)
+        try:
+            write_message(given, json.dumps(request).encode())
+            write_message(given, code)
+            if select.select([answers], [], [], seconds)[0]:
+                return json.loads(read_message(answers)), read_message(answers)
+        except (EOFError, OSError):
+            with suppress(subprocess.TimeoutExpired):
+                self._child.wait(10)
+            self.end()
+            said = self._said()
+            raise _Ended(f"Shardy ended its process ({self._child.returncode}): {said}") from None
+        except BaseException:  # interrupted: what it has still to say is nobody's
+            self.end()
+            raise
+        self.end()
+        raise _Ended(
+            f"Shardy takes longer than {seconds:g} s (setting partitioner_seconds) {self._where()}"
         )
 
-    def is_ours(self) -> bool:
-        return self._owner == os.getpid() and self._child.poll() is None
+    def _where(self) -> str:
+        """The last that it says to have begun."""
+        begun = [line.removeprefix(BEGUN) for line in self._lines if line.startswith(BEGUN)]
+        return f"in {begun[-1]}" if begun else "to start"
 
-    def ask(self, request: dict[str, Any], code: bytes) -> tuple[dict[str, Any], bytes]:
-        """What it answers, and the bytes that come with it. Raises _Ended."""
-        to, back = self._child.stdin, self._child.stdout
-        assert to is not None and back is not None
-        try:
-            to.write(json.dumps(request).encode() + b"\n" + code)
-            to.flush()
-            head = back.readline()
-            if head.endswith(b"\n"):
-                answer = json.loads(head)
-                return answer, back.read(answer["bytes"])
-        except BrokenPipeError:
-            pass
-        except BaseException:  # interrupted: what it has still to say is nobody's
-            self._child.kill()
-            self._child.wait()
-            raise
-        self._child.wait()
-        self._errors.seek(0)
-        lines = self._errors.read().decode(errors="replace").strip().splitlines() or [
+    def _said(self) -> str:
+        """What it was at, and what was said of that."""
+        lines = [line for line in self._lines if not line.startswith(BEGUN)] or [
             "it says nothing"
         ]
         said = next((line for line in lines if "rror" in line or "failed" in line), lines[-1])
-        raise _Ended(f"Shardy ended its process ({self._child.returncode}): {said[:500]}")
+        return f"{self._where()}: {said[:500]}"
 
     def end(self) -> None:
-        if self._owner == os.getpid() and self._child.stdin is not None:
-            self._child.stdin.close()
-            self._child.wait()
+        """Let the process go, at once."""
+        self._child.kill()
+        self._child.wait()
+        if not self._errors.closed:
+            self._errors.seek(0)
+            said = self._errors.read().decode(errors="replace").strip("\0")
+            self._lines = said.strip().splitlines()
+        for file in (self._errors, self._child.stdin, self._child.stdout):
+            with suppress(OSError):
+                if file is not None:
+                    file.close()
+
+
+def _forget() -> None:
+    """In a forked child: the process is its parent's."""
+    global _running
+    _running = None
+
+
+def _end() -> None:
+    global _running
+    if _running is not None:
+        _running.end()
+    _running = None
+
+
+os.register_at_fork(after_in_child=_forget)
+atexit.register(_end)

@@ -152,7 +152,6 @@ std::shared_ptr<const Compiled> read(PyObject* object, std::string options) {
   if (compiled->program == nullptr) throw_python_error();
   compiled->name = text_of(attribute(object, "name").get());
   compiled->fingerprint = bytes(attribute(object, "fingerprint").get());
-  compiled->code = bytes(attribute(object, "code").get());
   compiled->replicas = static_cast<int>(integer(attribute(object, "num_replicas").get()));
   compiled->partitions = static_cast<int>(integer(attribute(object, "num_partitions").get()));
   for (const Owned& replica : items(attribute(object, "device_ids").get())) {
@@ -377,10 +376,15 @@ void executable_output_dimensions(Executable_OutputDimensionsArgs& args) {
   args.dim_sizes = compiled.output_ranks.data();
 }
 
-// The program as it came: what it became has text of its own (LAMINA_DUMP).
+// The program as it came, of one device: what it became has text of its own (LAMINA_DUMP).
 void executable_optimized_program(Executable_OptimizedProgramArgs& args) {
   static constexpr std::string_view kFormat = "mlir";
-  const std::string& code = args.executable->compiled->code;
+  const Compiled& compiled = *args.executable->compiled;
+  std::string code;
+  {
+    const Gil gil;
+    code = bytes(called(compiled.object, "code_of_one_device").get());
+  }
   args.program->format = kFormat.data();
   args.program->format_size = kFormat.size();
   if (args.program->code != nullptr) {

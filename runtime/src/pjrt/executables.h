@@ -27,7 +27,7 @@ struct Compiled {
 
   PyObject* object = nullptr;                // the CompiledProgram
   const lamina::Program* program = nullptr;  // which it keeps loaded
-  std::string name, fingerprint, code, compile_options;
+  std::string name, fingerprint, compile_options;
   int replicas = 1, partitions = 1;
   std::vector<int> device_ids;  // replica by replica; empty: the framework says with each call
   std::vector<Dtype> output_dtypes;

@@ -55,7 +55,7 @@ def _run(code: str, **environment: str) -> subprocess.CompletedProcess:
 _BEGIN = """
 import jax, jax.numpy as jnp, numpy as np
 from jax.sharding import NamedSharding, PartitionSpec as P
-mesh = jax.make_mesh((4,), "x", axis_types=(jax.sharding.AxisType.Auto,))
+mesh = jax.make_mesh((jax.device_count(),), "x", axis_types=(jax.sharding.AxisType.Auto,))
 x = jax.device_put(np.arange(8.0, dtype=np.float32), NamedSharding(mesh, P("x")))
 """
 
@@ -143,6 +143,26 @@ print(y.sharding.spec, float(total))
         "P('x',) [P('x',), P()]",
         "P('x',) 28.0",
     ], done.stderr
+
+
+def test_the_text_is_one_devices_program():
+    """JAX reads no Shardy ops in it: constraints and shard_map have become collectives."""
+    done = _run("""
+everywhere = NamedSharding(mesh, P())
+summed = jax.shard_map(lambda x: jax.lax.psum(x, "x"), mesh=mesh, in_specs=P("x"), out_specs=P())
+for f in (lambda x: jax.lax.with_sharding_constraint(x * 2, everywhere) + 1, summed):
+    text = jax.jit(f).lower(x).compile().as_text()
+    print("f32[2]" in text, "all-reduce" in text or "all-gather" in text or "dynamic-update-slice" in text)
+""")
+    assert done.stdout.splitlines() == ["True True", "True True"], done.stderr
+    one = _run(
+        """
+summed = jax.shard_map(lambda x: jax.lax.psum(x, "x"), mesh=mesh, in_specs=P("x"), out_specs=P())
+print("f32[8]" in jax.jit(summed).lower(x).compile().as_text())
+""",
+        LAMINA_NUM_CPU_DEVICES="1",
+    )
+    assert one.stdout.splitlines() == ["True"], one.stderr
 
 
 def test_kept_programs_need_no_partitioner(tmp_path):

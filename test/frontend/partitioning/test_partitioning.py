@@ -57,6 +57,37 @@ def test_what_is_no_program():
     assert partition(_product(), 4, _VERSION).outputs[0].copies == 2
 
 
+def test_what_takes_too_long_says_where():
+    partition(_product(), 4, _VERSION)
+    with pytest.raises(
+        PartitionError, match=r"(?s)longer than 1e-09 s \(setting partitioner_seconds\)"
+    ):
+        partition(_product(), 4, _VERSION, seconds=1e-9)
+    assert partition(_product(), 4, _VERSION).inputs[0].tiles == (2, 2)
+
+
+def test_an_end_says_what_it_was_at(monkeypatch):
+    def cut_off(stream):
+        helper._running._errors.write(
+            b"begins sdy-flatten\nbegins sdy-close\nfatal error: no f32\n"
+        )
+        raise EOFError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(helper, "read_message", cut_off)
+        with pytest.raises(PartitionError, match="in sdy-close: fatal error: no f32"):
+            partition(_product(), 4, _VERSION)
+
+
+def test_many_processes_have_one_handler_at_exit(monkeypatch):
+    registered = []
+    monkeypatch.setattr(helper.atexit, "register", registered.append)
+    for _ in range(2):
+        partition(_product(), 4, _VERSION)
+        helper._running.end()
+    assert registered == []
+
+
 def test_an_interrupt_leaves_no_answer_to_the_next_program(monkeypatch):
     def interrupted(_):
         raise KeyboardInterrupt

@@ -9,7 +9,7 @@ import numpy as np
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import sdy, stablehlo
 
-from .ops import walk
+from lamina.partitioning.shardy.ops import walk
 
 _SIDES = {"inputs": "sdy.parameters_shardings", "outputs": "sdy.output_shardings"}
 _WHOLE: tuple[list[int], int, list[int], int, str] = ([], 1, [], 1, "")

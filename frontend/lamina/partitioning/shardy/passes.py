@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from jaxlib.mlir import ir
@@ -9,11 +10,12 @@ from jaxlib.mlir._mlir_libs import _jax_mlir_ext
 from jaxlib.mlir.dialects import chlo, sdy, stablehlo
 from jaxlib.mlir.passmanager import PassManager
 
-from .meshes import shardings_of_main, write_groups_out
-from .ops import walk
-from .single_calls import make_calls_once, mark_calls_made_once
-from .sums import split_whole_arrays
-from .whole_arrays import any_mesh, gather_where_needed, keep_whole
+from lamina.partitioning.shardy import BEGUN
+from lamina.partitioning.shardy.meshes import shardings_of_main, write_groups_out
+from lamina.partitioning.shardy.ops import walk
+from lamina.partitioning.shardy.single_calls import make_calls_once, mark_calls_made_once
+from lamina.partitioning.shardy.sums import split_whole_arrays
+from lamina.partitioning.shardy.whole_arrays import any_mesh, gather_where_needed, keep_whole
 
 _SPREAD = (
     "sdy-import-pipeline", "sdy-flatten-call-graph", "symbol-dce", "sdy-add-func-data-flow-edges",
@@ -75,13 +77,13 @@ def partitioned(code: bytes, request: dict[str, Any]) -> tuple[dict[str, Any], b
         if way == 0:
             split_whole_arrays(module)
         first, then = _passes(_STAY if way == 1 else _SPREAD, devices), _passes(_CUT, devices)
-        first.run(module.operation)
+        _run(first, module)
         mesh = any_mesh(module, devices)
         if mesh is not None and way == 1:
             keep_whole(module, mesh)
         if mesh is not None:
             gather_where_needed(module, mesh)
-        then.run(module.operation)
+        _run(then, module)
         _finish(module)
         shardings = shardings_of_main(module, devices)
         write_groups_out(module)
@@ -89,11 +91,13 @@ def partitioned(code: bytes, request: dict[str, Any]) -> tuple[dict[str, Any], b
         return shardings, bytes(stablehlo.serialize_portable_artifact(module, request["version"]))
 
 
-def _passes(names: tuple[str, ...], devices: int) -> Any:
-    passes = ",".join(names)
-    passes = passes.replace("@devices", str(devices))
+def _passes(names: tuple[str, ...], devices: int) -> list[tuple[str, Any]]:
+    """Passes with their names. Raises Refused where this jaxlib does not have them."""
     try:
-        return PassManager.parse(f"builtin.module({passes})")
+        return [
+            (name, PassManager.parse(f"builtin.module({name.replace('@devices', str(devices))})"))
+            for name in names
+        ]
     except Exception:
         import jaxlib
 
@@ -101,6 +105,15 @@ def _passes(names: tuple[str, ...], devices: int) -> Any:
             "programs over several devices need Shardy's partitioner of jaxlib 0.12 or later: this is "
             f"jaxlib {jaxlib.__version__}"
         ) from None
+
+
+def _run(passes: list[tuple[str, Any]], module: Any) -> None:
+    """One after the other: each says on standard error what it is before it begins, since Shardy may end
+    the process."""
+    for name, one in passes:
+        name = name.removeprefix("func.func(").partition("{")[0].rstrip(")")
+        print(f"{BEGUN}{name}", file=sys.stderr, flush=True)
+        one.run(module.operation)
 
 
 def _finish(module: Any) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo
 
-from .ops import CALL, MANUAL, walk
+from lamina.partitioning.shardy.ops import CALL, MANUAL, walk
 
 _ONCE = "lamina.once"
 """Of a custom call that only one device is to make."""

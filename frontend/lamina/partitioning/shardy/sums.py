@@ -12,7 +12,7 @@ from typing import Any
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import sdy
 
-from .ops import walk
+from lamina.partitioning.shardy.ops import walk
 
 _SUMMING = frozenset(("stablehlo.dot_general", "stablehlo.dot", "stablehlo.reduce", "stablehlo.scatter",
                       "stablehlo.convolution", "stablehlo.reduce_window", "stablehlo.custom_call",

@@ -9,8 +9,8 @@ from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import sdy
 from jaxlib.mlir.passmanager import PassManager
 
-from .meshes import mesh_of
-from .ops import CALL, MANUAL, walk
+from lamina.partitioning.shardy.meshes import mesh_of
+from lamina.partitioning.shardy.ops import CALL, MANUAL, walk
 
 _RULE, _SHARDING = "sdy.sharding_rule", "sdy.sharding"
 _FRONTEND, _BATCH = "mhlo.frontend_attributes", "num_batch_dims"
