@@ -130,7 +130,7 @@ def _is_positive(value: Any) -> None:
 
 
 def _check_topics(topics: Any) -> None:
-    known = {"retrace", "compile", "cache"}
+    known = {"retrace", "compile", "cache", "partition"}
     if isinstance(topics, str) or not known.issuperset(topics):
         got = topics if isinstance(topics, str) else ", ".join(map(str, topics))
         raise ValueError(f"expected some of {', '.join(sorted(known))}; got {got}")
@@ -271,7 +271,7 @@ traceback_filtering = choice(
 log: Option[frozenset[str]] = Option(
     "log",
     frozenset(),
-    "Topics to log: retrace, compile, cache. A line has its topic and how long that took.",
+    "Topics to log: retrace, compile, cache, partition. A line has its topic and how long that took.",
     parse=_topics,
     check=_check_topics,
     other=frozenset({"compile"}),
@@ -462,7 +462,7 @@ warn_of_misspelt(os.environ)
 def logs(topic: str) -> bool:
     """Whether a topic is to be logged.
 
-    topic  "retrace", "compile" or "cache".
+    topic  "retrace", "compile", "cache" or "partition".
 
     >>> with lamina.config.log_compiles(True):
     ...     print(lamina.config.logs("compile"))

@@ -16,7 +16,7 @@ from lamina.core.array_class import Array
 from lamina.core.trace import has_no_value, is_array_like
 from lamina.core.tracebacks import api_boundary
 from lamina.core.wrapping import function_name, update_wrapper
-from lamina.jit_calls import call_new
+from lamina.jit_calls import call_new, requested_of, wanted_of_arguments
 from lamina.jit_options import JitOptions, options_of
 from lamina.jit_traces import clear_cache, jitted, trace_call
 from lamina.runtime import CompiledFunction
@@ -188,6 +188,7 @@ def _trace_stage(options: JitOptions, *args: Any, **kwargs: Any) -> stages.Trace
         options.target,
         placement.device_of(leaves) if options.device is None else options.device,
         options.settings,
+        requested_of(options, traced, leaves, wanted_of_arguments(options, args)),
     )
 
 

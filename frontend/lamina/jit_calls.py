@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
 from lamina import config, guards, programs, value_checks
@@ -43,8 +44,12 @@ def call_new(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any])
             traced, leaves = trace_call(options, args, kwargs)
         guards.check_transfers(leaves)
         leaves = list(as_own_arrays(leaves))
-        entry = _program(options, traced, *_where(options, traced, leaves)).entry(traced.out_tree)
-        constraints = _constraints(traced.closed.jaxpr)
+        gpu, target = _where(options, traced, leaves)
+        requested = None if gpu is not None else requested_of(options, traced, leaves)
+        program = _program(options, traced, gpu, target, requested)
+        entry = program.entry(traced.out_tree)
+        # The results of one that is partitioned lie where these say.
+        constraints = {} if program.plan.requested else _constraints(traced.closed.jaxpr)
         guards.refuse_execution(options.name)
         if value_checks.active():
             return value_checks.checked(options.name, entry, leaves, traced.closed), None
@@ -74,12 +79,18 @@ def _placed_arguments(options: JitOptions, args: tuple[Any, ...]) -> tuple[Any, 
 
 def _constraints(jaxpr: Jaxpr) -> dict[int, Any]:
     """The shardings of results that come straight from a with_sharding_constraint."""
+    from lamina.sharding.shardings import divides
+
     found = {
         e.outvars[0]: e.params["sharding"]
         for e in jaxpr.eqns
         if e.primitive.name == "sharding_constraint"
     }
-    return {i: found[v] for i, v in enumerate(jaxpr.outvars) if found and v in found}  # type: ignore[index]
+    return {
+        i: found[v]  # type: ignore[index]
+        for i, v in enumerate(jaxpr.outvars)
+        if found and v in found and divides(found[v], v.aval.shape)  # type: ignore[index]
+    }
 
 
 def _call_placed(
@@ -125,10 +136,29 @@ def _where(options: JitOptions, traced: TracedCall, leaves: list[Any]) -> tuple[
     return gpu, target if target is not None and target.kind == kind else None
 
 
+def requested_of(
+    options: JitOptions, traced: TracedCall, leaves: list[Any], wanted: Sequence[Any] = ()
+) -> Any:
+    """What is asked of a program that is to be partitioned; None for others. `wanted` are the shardings
+    that in_shardings say, where the leaves have not been put there."""
+    from lamina import placement
+    from lamina.sharding.requested import requested_shardings
+
+    names = traced.arg_names
+    places = [*wanted, *[None] * (len(leaves) - len(wanted))]
+    return requested_shardings(
+        traced.closed,
+        [given or placement.place_of(x) for given, x in zip(places, leaves, strict=True)],
+        placement.places_of(options.out_shardings, traced.out_tree),
+        lambda i: names[i] if i < len(names) else f"leaf {i}",
+        options.name,
+    )
+
+
 def _program(
-    options: JitOptions, traced: TracedCall, device: Any, target: Any
+    options: JitOptions, traced: TracedCall, device: Any, target: Any, requested: Any
 ) -> programs.Program:
-    key = (device, target, options.settings)
+    key = (device, target, options.settings, requested)
     program = traced.programs.get(key)
     if program is None:
         with applied(options.settings):
@@ -141,6 +171,7 @@ def _program(
                 result_paths=traced.result_paths,
                 device=device,
                 target=target,
+                requested=requested,
             )
     return program
 
@@ -149,6 +180,8 @@ def _bind(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     """Within another transformation: an equation that calls the traced function."""
     refuse_nested(options.settings, options.name)
     traced, leaves = trace_call(options, args, kwargs)
+    if options.in_shardings is not None:
+        leaves = _constrained(leaves, wanted_of_arguments(options, args))
     consts = traced.closed.consts
     if options.inline and is_staging():
         outs = eval_jaxpr(traced.closed.jaxpr, consts, *leaves)
@@ -161,7 +194,32 @@ def _bind(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
             keep_unused=options.keep_unused,
             donated_invars=(False,) * len(consts) + traced.donated,
         )
+    if options.out_shardings is not None:
+        from lamina.placement import places_of
+
+        outs = _constrained(outs, places_of(options.out_shardings, traced.out_tree))
     return tree.unflatten(traced.out_tree, outs)
+
+
+def _constrained(values: Sequence[Any], places: Sequence[Any]) -> list[Any]:
+    """Values of a surrounding program that are to lie so, as far as there are places."""
+    from lamina.placement import constrain
+
+    rest = [None] * (len(values) - len(places))
+    pairs = zip(values, [*places, *rest], strict=True)
+    return [x if place is None else constrain(x, place) for x, place in pairs]
+
+
+def wanted_of_arguments(options: JitOptions, args: tuple[Any, ...]) -> list[Any]:
+    """The shardings that in_shardings say, for the leaves of the positional arguments."""
+    from lamina.placement import places_of
+
+    if options.in_shardings is None:
+        return []
+    dynamic = tuple(x for i, x in enumerate(args) if i not in options.static_argnums)
+    shardings = options.in_shardings
+    shardings = tuple(shardings) if isinstance(shardings, list) else shardings
+    return places_of(shardings, tree.structure(dynamic))
 
 
 _hoisted_memory: weakref.WeakKeyDictionary[Jaxpr, ClosedJaxpr] = weakref.WeakKeyDictionary()

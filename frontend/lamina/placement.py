@@ -16,6 +16,7 @@ from lamina.core.library import library
 from lamina.core.trace import Tracer, get_aval
 from lamina.key_array import KeyArray
 from lamina.memory import Space as MemorySpace
+from lamina.shape_dtype import ShapeDtypeStruct
 from lamina.sharding.mesh import get_mesh
 from lamina.sharding.shardings import (
     Index,
@@ -322,6 +323,22 @@ def put_arguments(args: tuple[Any, ...], shardings: Any, function: str) -> tuple
             )
         out.append(put(array, place))
     return tree.unflatten(treedef, out)
+
+
+def place_of(x: Any) -> Sharding | None:
+    """Where somebody put x, or said that it would be."""
+    if isinstance(x, ArrayImpl):
+        return x.placement if x.placement is not None and x.committed else None
+    sharding = getattr(x, "sharding", None) if isinstance(x, ShapeDtypeStruct) else None
+    return sharding if isinstance(sharding, Sharding) else None
+
+
+def places_of(shardings: Any, structure: tree.PyTreeDef) -> list[Sharding | None]:
+    """Where in_shardings or out_shardings of a jit put each array of such a tree."""
+    if shardings is None:
+        return [None] * structure.num_leaves
+    sample = tree.unflatten(structure, list(range(structure.num_leaves)))
+    return list(map(_sharding, tree.broadcast_prefix(shardings, sample, _is_place)))
 
 
 def put_results(out: Any, shardings: Any) -> Any:

@@ -45,6 +45,10 @@ def program_key(plan: Plan, target: Any = None) -> str | None:
             add("constant", array.shape, array.dtype, array.tobytes())
     if plan.local is not None:
         add("mesh", plan.local.mesh.shape_tuple)
+    if plan.requested is not None:
+        from lamina import partitioning
+
+        add("partitioned", plan.requested.key(), partitioning.version())
     add(sorted(plan.aliases.items()), plan.donors, plan.arg_names, plan.result_paths)
     return digest.hexdigest()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from collections.abc import Sequence
@@ -36,17 +37,19 @@ class Plan(Record, frozen=False):
     logical_out: tuple[Any, ...] = ()  # dtypes of results that programs hold as others, else None
     physical_in: bool = False  # whether they hold some arguments as others
     local: Any = None  # a sharding.localize.Localized where several devices run the program
+    requested: Any = None  # the sharding.requested.RequestedShardings of one that is to be partitioned
 
     @property
     def const_args(self) -> list[Any]:
         return [c for c, h in zip(self.closed.consts, self.hoisted, strict=True) if h]
 
     def lower(self) -> Any:
-        """The StableHLO module."""
+        """The StableHLO module: with Shardy's annotations, where it is to be partitioned."""
         from lamina.interpreters.lowering import lower_module
 
         callbacks: list[Any] = []
-        module = lower_module(
+        lower = functools.partial(
+            lower_module,
             self.closed,
             f"jit_{self.name}",
             consts_as_args=self.hoisted,
@@ -55,8 +58,18 @@ class Plan(Record, frozen=False):
             arg_names=self.arg_names,
             result_paths=self.result_paths,
             callbacks=callbacks,
-            num_partitions=1 if self.local is None else self.local.mesh.size,
         )
+        if self.requested is not None:
+            from lamina.dialects.builders.shardings import allowed
+            from lamina.dialects.context import context
+            from lamina.partitioning.annotations import Annotations
+
+            with allowed(context()):
+                module = lower(
+                    num_partitions=self.requested.mesh.size, annotations=Annotations(self.requested)
+                )
+        else:
+            module = lower(num_partitions=1 if self.local is None else self.local.mesh.size)
         self.callbacks = tuple(callbacks)
         return module
 
@@ -68,9 +81,10 @@ def plan_program(
     keep_unused: bool = False,
     arg_names: Sequence[str] = (),
     result_paths: Sequence[str] = (),
+    requested: Any = None,
 ) -> Plan:
     """Drops dead work and unread inputs, passes plain inputs through, pairs donated buffers."""
-    local = _localized(closed)
+    local = _localized(closed) if requested is None else None
     closed = closed if local is None else local.closed
     jaxpr = closed.jaxpr
     donated = list(donated) or [False] * len(jaxpr.invars)
@@ -80,7 +94,7 @@ def plan_program(
     paths: list[str] = []
     for i, v in enumerate(jaxpr.outvars):
         at = position.get(v) if type(v) is not Literal else None  # type: ignore[arg-type]
-        if at is not None and not donated[at]:
+        if at is not None and not donated[at] and (requested is None or requested.keeps(at, i)):
             outputs.append(~at)
             continue
         outputs.append(len(computed))
@@ -103,11 +117,16 @@ def plan_program(
         slim.eqns,
         slim.debug_info,
     )
-    aliases, donors = _match_donations(
-        [slim.invars[i].aval for i in range(len(kept))],
-        [v.aval for v in computed],
-        [donated[i] for i in kept],
-    )
+    is_donated, no_aliases = [donated[i] for i in kept], dict[int, int]()
+    if requested is not None:  # in whose place results come is seen when their parts are known
+        requested = requested.of(kept, [i for i, at in enumerate(outputs) if at >= 0])
+        aliases, donors = no_aliases, tuple(i for i, d in enumerate(is_donated) if d)
+    else:
+        aliases, donors = match_donations(
+            [_shown_type(slim.invars[i].aval) for i in range(len(kept))],
+            [_shown_type(v.aval) for v in computed],
+            is_donated,
+        )
     return Plan(
         ClosedJaxpr(slim, consts),
         name,
@@ -122,6 +141,7 @@ def plan_program(
         logical_out=tuple(v.aval.dtype if _is_logical(v) else None for v in jaxpr.outvars),
         physical_in=any(map(_is_logical, jaxpr.invars)),
         local=local,
+        requested=requested,
     )
 
 
@@ -170,25 +190,32 @@ def beyond_memory(closed: ClosedJaxpr) -> MemoryError | None:
     return None
 
 
-def _match_donations(
-    ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], donated: Sequence[bool]
+def _shown_type(aval: ShapedArray) -> str:
+    return f"{aval.dtype.name}[{','.join(map(str, aval.shape))}]"
+
+
+def match_donations(
+    ins: Sequence[str], outs: Sequence[str], donated: Sequence[bool]
 ) -> tuple[dict[int, int], tuple[int, ...]]:
-    free: dict[tuple[Any, Any], list[int]] = {}
-    for j, a in enumerate(outs):
-        free.setdefault((a.shape, a.dtype), []).append(j)
-    aliases, unused = {}, []
-    for i, (a, d) in enumerate(zip(ins, donated, strict=True)):
+    """Which results take the place of which donated arguments, by their types as text, and the donated
+    arguments that are left. Warns of these."""
+    free: dict[str, list[int]] = {}
+    for j, kind in enumerate(outs):
+        free.setdefault(kind, []).append(j)
+    aliases: dict[int, int] = {}
+    unused = []
+    for i, (kind, d) in enumerate(zip(ins, donated, strict=True)):
         if not d:
             continue
-        places = free.get((a.shape, a.dtype))
+        places = free.get(kind)
         if places:
             aliases[i] = places.pop(0)
         else:
-            unused.append(a)
+            unused.append(kind)
     if unused:
         warnings.warn(
             "Some donated buffers were not usable: "
-            + ", ".join(f"{a.dtype.name}[{','.join(map(str, a.shape))}]" for a in unused)
+            + ", ".join(unused)
             + ".\nNo result has the same shape and dtype.",
             stacklevel=2,
         )

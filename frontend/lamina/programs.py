@@ -26,6 +26,7 @@ from lamina.runtime.deferred import DeferredProgram
 
 if TYPE_CHECKING:
     from lamina.backends.compile import Compilation
+    from lamina.sharding.layout import Layout
 
 
 class Program(Record, frozen=False):
@@ -35,16 +36,18 @@ class Program(Record, frozen=False):
     executable: Any
     compilation: Compilation | None
     device: Device | None = None  # the GPU it is loaded on
+    layout: Layout | None = None  # of a program that several devices run
 
     def entry(self, out_tree: tree.PyTreeDef) -> Any:
         """What the call fast path runs; for several devices, a function of the leaves, and so for
         programs that are loaded when they are called."""
         if isinstance(self.executable, DeferredProgram):
             return functools.partial(self._load_and_call, out_tree)
-        if self.plan.local is not None:
+        if self.layout is not None:
             from lamina.sharding.execution import DeviceProgram
 
-            return DeviceProgram(self.plan, self.executable, out_tree)
+            on_devices = DeviceProgram(self.plan, self.executable, self.layout, out_tree)
+            return PhysicalEntry(on_devices) if self.plan.physical_in else on_devices
         logical = {i: dtype for i, dtype in enumerate(self.plan.logical_out) if dtype is not None}
         template = _template(out_tree)
         if logical:
@@ -110,11 +113,12 @@ def compile_program(
     result_paths: Sequence[str] = (),
     device: Any = None,
     target: Any = None,
+    requested: Any = None,
 ) -> Program:
     """Compiles a jaxpr for the host or for a GPU (`device`, for `target` where that is given), or
-    finds it in the disk store."""
+    finds it in the disk store. `requested` are the RequestedShardings of one that is partitioned."""
     with garbage.held_off():
-        plan = plan_program(closed, name, donated, keep_unused, arg_names, result_paths)
+        plan = plan_program(closed, name, donated, keep_unused, arg_names, result_paths, requested)
         if device is not None and plan.local is not None:
             raise ValueError(f"{name}: programs for several devices run on CPU devices only")
         return build(plan, target=target, device=device)
@@ -141,7 +145,7 @@ def build(
     from lamina.runtime.store import default_store
 
     if not plan.closed.jaxpr.outvars and not plan.closed.effects and target is None:
-        return Program(plan, lambda args: [], None)
+        return Program(plan, lambda args: [], None, None, _layout_of(plan, None))
     if device is not None and target is None:
         target = _target_of(device)
     number = None if device is None else device.id
@@ -160,7 +164,8 @@ def build(
             else:
                 log_lines.write("cache", clock() - begin, f"{plan.name}: found in {store.directory}")
                 monitoring.record_event(monitoring.CACHE_HIT, fun_name=plan.name)
-                return Program(plan, executable, _compilation_of(artifact), device)
+                layout = _layout_of(plan, artifact.manifest)
+                return Program(plan, executable, _compilation_of(artifact), device, layout)
     from lamina.backends.workers import expect
 
     if module is None:  # they start while this process imports the compiler
@@ -176,7 +181,15 @@ def build(
     try:
         if module is None:
             with monitoring.measured(monitoring.LOWER, fun_name=plan.name):
-                module = plan.lower() if lowered is None else _copy_of(lowered)
+                if lowered is None:
+                    module = plan.lower()
+                else:  # partitioning leaves it as it is
+                    module = _copy_of(lowered) if plan.requested is None else lowered
+        found = None
+        if plan.requested is not None:
+            from lamina.partitioning.programs import partition_module
+
+            module, found = partition_module(plan, module)
         with monitoring.measured(monitoring.COMPILE, fun_name=plan.name):
             compilation = compile_(
                 module,
@@ -196,10 +209,28 @@ def build(
         f"{plan.name}: {len(plan.closed.jaxpr.eqns)} equations"
         + (", found in the store" if compilation.from_cache else ""),
     )
+    if found is not None:
+        compilation.artifact.manifest["layout"] = found
+    layout = _layout_of(plan, compilation.artifact.manifest)
     if store is not None and key is not None:
         store.put("alias", key, compilation.artifact.to_bytes())
     executable = load_compiled(compilation.artifact, plan.callbacks, number)
-    return Program(plan, executable, compilation, device)
+    return Program(plan, executable, compilation, device, layout)
+
+
+def _layout_of(plan: Plan, manifest: Any) -> Layout | None:
+    """That of a program that was compiled before, or computes nothing (manifest None)."""
+    if plan.requested is not None:
+        from lamina.sharding.layout import layout_of_rows, without_work
+
+        if manifest is None:
+            return without_work(plan.requested.mesh)
+        return layout_of_rows(plan.requested, manifest["layout"])
+    if plan.local is not None:
+        from lamina.sharding.layout import layout_of_localized
+
+        return layout_of_localized(plan)
+    return None
 
 
 def _copy_of(module: Any) -> Any:

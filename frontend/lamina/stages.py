@@ -13,6 +13,7 @@ from typing import Any, ParamSpec, Protocol, Self, TypeVar, overload, runtime_ch
 import numpy as np
 
 from lamina import guards
+from lamina.array import Device
 from lamina.compiler_options import CompilerOptions as CompilerOptions
 from lamina.compiler_options import Settings, applied, current, settings_of
 from lamina.core import garbage, tree
@@ -98,9 +99,10 @@ class Traced:
         target: Any = None,
         device: Any = None,
         settings: Settings = (),
+        requested: Any = None,
     ) -> None:
         self.target, self.device, self.settings = target, device, settings
-        self.jaxpr, self.fun_name = jaxpr, fun_name
+        self.jaxpr, self.fun_name, self.requested = jaxpr, fun_name, requested
         self.in_tree, self.out_tree = in_tree, out_tree
         self._donated, self._keep_unused = tuple(donated), keep_unused
         self._arg_names, self._result_paths = tuple(arg_names), tuple(result_paths)
@@ -132,6 +134,7 @@ class Traced:
             self._keep_unused,
             self._arg_names,
             self._result_paths,
+            self.requested,
         )
         with applied(self.settings), garbage.held_off():
             return Lowered(plan, self)
@@ -238,6 +241,54 @@ class Compiled:
     out_info = property(lambda self: self._traced.out_info)
 
     @property
+    def input_shardings(self) -> Any:
+        """Where the arguments lie, as ((args...), {kwargs})."""
+        plan, layout = self._program.plan, self._program.layout
+        places = [self._whole()] * len(self._traced.jaxpr.in_avals)
+        if layout is not None:
+            for i, sharding in zip(plan.kept, layout.inputs, strict=True):
+                places[i] = sharding
+        return tree.unflatten(self.in_tree, places)
+
+    @property
+    def output_shardings(self) -> Any:
+        """Where the results lie, in a tree as theirs."""
+        plan, layout = self._program.plan, self._program.layout
+        inputs = tree.leaves(self.input_shardings)
+        whole = self._whole()
+        places = [
+            inputs[~at] if at < 0 else whole if layout is None else layout.outputs[at]
+            for at in plan.outputs
+        ]
+        return tree.unflatten(self.out_tree, places)
+
+    def _whole(self) -> Any:
+        """How arrays lie that are not cut."""
+        from lamina.sharding import NamedSharding, P, SingleDeviceSharding
+
+        program = self._program
+        if program.layout is not None:
+            return NamedSharding(program.layout.mesh, P())
+        return SingleDeviceSharding(program.device or Device("cpu", 0))
+
+    def _check_places(self, leaves: Sequence[Any]) -> None:
+        """Raises ValueError for arguments that were put elsewhere than the program takes them."""
+        from lamina.placement import place_of
+
+        wrong = []
+        for i, sharding in enumerate(tree.leaves(self.input_shardings)):
+            place = place_of(leaves[i])
+            if place is not None and not place.is_equivalent_to(sharding, np.ndim(leaves[i])):
+                names = self._traced._arg_names
+                name = names[i] if i < len(names) else f"leaf {i}"
+                wrong.append(f"* argument {name}: got {place}, compiled for {sharding}")
+        if wrong:
+            raise ValueError(
+                "Compiled object called with input sharding(s) does not match the sharding(s) the "
+                "computation was compiled with. Here are the mismatches:\n" + "\n".join(wrong)
+            )
+
+    @property
     def from_cache(self) -> bool:
         """Whether the machine code came from the disk store."""
         return bool(getattr(self._program.compilation, "from_cache", False))
@@ -251,9 +302,19 @@ class Compiled:
     @api_boundary
     def as_text(self, stage: str | None = None) -> str:
         """A form of the program: jaxpr, stablehlo, optimized, fused, planned, linalg, llvm, asm (for
-        GPUs gpu and ptx), hlo, manifest. Without a stage: the fused and the planned module."""
+        GPUs gpu and ptx), hlo, manifest. One that is partitioned has "partitioned", too: what each
+        device does, as StableHLO. Without a stage: the fused and the planned module."""
         if stage == "jaxpr":
             return str(self._traced.jaxpr)
+        plan = self._program.plan
+        if stage == "partitioned":
+            if plan.requested is None:
+                raise ValueError("no stage 'partitioned': this program was not partitioned")
+            stage = "stablehlo"
+        elif stage == "stablehlo" and plan.requested is not None:
+            from lamina.dialects.serialize import to_text
+
+            return to_text(plan.lower(), verified=True)
         compilation = self._program.compilation
         if compilation is None:
             if stage is not None:
@@ -311,6 +372,8 @@ class Compiled:
                 )
             if got.dtype != want.dtype:
                 leaves[i] = np.asarray(x, want.dtype)
+        if self._program.layout is not None:
+            self._check_places(leaves)
         guards.check_transfers(leaves)
         guards.refuse_execution(self._traced.fun_name)
         return self._entry(leaves)

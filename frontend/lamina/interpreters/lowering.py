@@ -41,6 +41,8 @@ class ModuleContext(Record, frozen=False):
     keep_alive: list[Any] = field(default_factory=list)
     callbacks: list[Any] = field(default_factory=list)
     mesh_axes: tuple[tuple[Any, int], ...] = ()  # names and sizes, where devices meet
+    annotations: Any = None  # what writes shardings, where the module is to be partitioned
+    manual_axes: frozenset[Any] = frozenset()  # those of them that are mapped over by hand here
     spreads: Spreads = field(default_factory=Spreads)
 
     def fresh_name(self, base: str) -> str:
@@ -178,11 +180,12 @@ def lower_body(
 
 def private_function(module: ModuleContext, closed: ClosedJaxpr, name: str) -> str:
     """The symbol of the private function that computes a jaxpr; equal jaxprs share one."""
-    key = ("id", id(closed.jaxpr), name, module.mesh_axes)
+    place = (module.mesh_axes, module.manual_axes)
+    key = ("id", id(closed.jaxpr), name, place)
     symbol = module.functions.get(key)
     if symbol is not None:
         return symbol
-    text_key = ("text", name, str(closed.jaxpr), _consts_key(closed.consts), module.mesh_axes)
+    text_key = ("text", name, str(closed.jaxpr), _consts_key(closed.consts), place)
     symbol = module.functions.get(text_key)
     if symbol is None:
         symbol = module.fresh_name(name)
@@ -227,6 +230,7 @@ def lower_module(
     result_paths: Sequence[str] = (),
     callbacks: list[Any] | None = None,
     num_partitions: int = 1,
+    annotations: Any = None,
 ) -> ir.Module:
     """`module @<name>` with a public `@main` for a jaxpr.
 
@@ -240,6 +244,7 @@ def lower_module(
     arg_names       what arguments are called, for messages.
     result_paths    where results are in the function's result, likewise.
     num_partitions  the number of devices that run the program together.
+    annotations     partitioning.annotations.Annotations of a program that is to be partitioned.
 
     >>> closed = lamina.make_jaxpr(jnp.sin)(0.0)
     >>> module = lamina.interpreters.mlir.lower_jaxpr_to_module(closed, "jit_sin")
@@ -256,8 +261,12 @@ def lower_module(
             for what, n in (("replicas", 1), ("partitions", num_partitions)):
                 module.operation.attributes[f"mhlo.num_{what}"] = ir.IntegerAttr.get(i32, n)
         note_settings(module)
-        context = ModuleContext(module, callbacks=[] if callbacks is None else callbacks)
+        context = ModuleContext(
+            module, callbacks=[] if callbacks is None else callbacks, annotations=annotations
+        )
         context.names.add("main")
+        if annotations is not None:
+            annotations.declare(context)
         const_avals = [v.aval for v, h in zip(closed.jaxpr.constvars, hoisted, strict=True) if h]
         arg_types = [tensor_type(a) for a in const_avals + closed.in_avals]
         with ir.InsertionPoint(module.body):
@@ -274,6 +283,13 @@ def lower_module(
             arg_names,
             result_paths,
         )
+        if annotations is not None:
+            ranks = [kind.rank for kind in arg_types]
+            _add_attributes(
+                function, "arg_attrs", annotations.of_arguments(len(const_avals), ranks)
+            )
+            ranks = [tensor_type(a).rank for a in closed.out_avals]
+            _add_attributes(function, "res_attrs", annotations.of_results(ranks))
         with ir.InsertionPoint(block):
             block_args = iter(block.arguments)
             consts = [
@@ -311,3 +327,16 @@ def _annotate(
         function.attributes["res_attrs"] = ir.ArrayAttr.get(
             [ir.DictAttr.get({"jax.result_info": ir.StringAttr.get(f"result{p}")}) for p in paths]
         )
+
+
+def _add_attributes(
+    function: Any, which: str, shardings: Sequence[ir.Attribute | None]
+) -> None:
+    """Let the arguments or the results of a function have these shardings."""
+    if not shardings:
+        return
+    rows = [{entry.name: entry.attr for entry in row} for row in function.attributes[which]]
+    for row, sharding in zip(rows, shardings, strict=True):
+        if sharding is not None:
+            row["sdy.sharding"] = sharding
+    function.attributes[which] = ir.ArrayAttr.get([ir.DictAttr.get(row) for row in rows])

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from lamina.partitioning.helper import PartitionError as PartitionError
 from lamina.partitioning.helper import Sharding as Sharding
+from lamina.partitioning.helper import missing as missing
 from lamina.partitioning.helper import partition as partition
+from lamina.partitioning.helper import version as version
 
-__all__ = ["PartitionError", "Sharding", "partition"]
+__all__ = ["PartitionError", "Sharding", "missing", "partition", "version"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import json
 import os
 import select
@@ -29,6 +30,7 @@ class Sharding(Record):
     copies   how many devices have each term.
     combiner  what terms are combined with: "SUM", "MAX" or "MIN"; "" where there is one term.
     devices  those that have the parts, in the parts' order, as numbers from 0 in the program's own order.
+    axes     for each dimension those of the mesh that it is split over.
     """
 
     tiles: tuple[int, ...] = ()
@@ -36,15 +38,47 @@ class Sharding(Record):
     devices: tuple[int, ...] = ()
     terms: int = 1
     combiner: str = ""
+    axes: tuple[tuple[str, ...], ...] = ()
+
+    @classmethod
+    def of_row(cls, row: list[Any]) -> Sharding:
+        """The sharding that the process tells."""
+        tiles, copies, ids, terms, combiner, axes = row
+        return cls(tuple(tiles), copies, tuple(ids), terms, combiner, tuple(map(tuple, axes)))
 
 
 class Partitioned(Record):
     """The program of one device."""
 
     code: bytes
-    """A portable artifact of StableHLO."""
+    """A portable artifact of StableHLO, or text where it has ops of CHLO."""
     inputs: list[Sharding]
     outputs: list[Sharding]
+
+
+@functools.cache
+def version() -> str:
+    """jaxlib's, "none" where there is none."""
+    from importlib import metadata
+
+    try:
+        return metadata.version("jaxlib")
+    except metadata.PackageNotFoundError:
+        return "none"
+
+
+@functools.cache
+def missing() -> str | None:
+    """What has to be installed before programs can be partitioned, None where it is all there."""
+    found = version()
+    numbers = tuple(int(part) for part in found.split(".")[:2] if part.isdigit())
+    if numbers >= _OLDEST:
+        return None
+    oldest = ".".join(map(str, _OLDEST))
+    return f"partitioning takes Shardy, of jaxlib {oldest} or later (lamina[sharding]); there is {found}"
+
+
+_OLDEST = (0, 12)
 
 
 def partition(code: bytes, devices: int, version: str, seconds: float = 600.0) -> Partitioned:
@@ -69,11 +103,7 @@ def partition(code: bytes, devices: int, version: str, seconds: float = 600.0) -
                 continue
             if "error" not in answer:
                 inputs, outputs = (
-                    [
-                        Sharding(tuple(tiles), copies, tuple(ids), terms, combiner)
-                        for tiles, copies, ids, terms, combiner in answer[side]
-                    ]
-                    for side in ("inputs", "outputs")
+                    list(map(Sharding.of_row, answer[side])) for side in ("inputs", "outputs")
                 )
                 return Partitioned(made, inputs, outputs)
             failures.append(answer["error"])

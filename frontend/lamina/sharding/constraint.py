@@ -22,7 +22,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     [1 2]
     """
     from lamina.sharding.mesh import get_mesh
-    from lamina.sharding.shardings import NamedSharding, Sharding, check_divides
+    from lamina.sharding.shardings import NamedSharding, Sharding, check_rank
     from lamina.sharding.spec import PartitionSpec
 
     def is_place(value: Any) -> bool:
@@ -40,7 +40,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
                 )
             place = NamedSharding(mesh, place)
         if isinstance(place, NamedSharding):
-            check_divides(place, get_aval(leaf).shape, "One of with_sharding_constraint args")
+            check_rank(place, get_aval(leaf).shape)
         out.append(leaf if place is None else sharding_constraint_p.bind(leaf, sharding=place))
     return tree.unflatten(treedef, out)
 
@@ -60,6 +60,11 @@ def _impl(x: Any, *, sharding: Any) -> Any:
     return put(to_array(x), sharding)
 
 
+def _lowering(ctx: Any, x: Any, *, sharding: Any) -> Any:
+    annotations = ctx.module.annotations
+    return x if annotations is None else annotations.constrain(ctx.module, x, sharding)
+
+
 def _batching(args: Any, dims: Any, *, sharding: Any) -> Any:
     from lamina.core import axes
     from lamina.sharding.shardings import NamedSharding
@@ -68,7 +73,7 @@ def _batching(args: Any, dims: Any, *, sharding: Any) -> Any:
     if isinstance(sharding, NamedSharding):
         entries = list(sharding.spec)
         entries += [None] * (get_aval(args[0]).ndim - 1 - len(entries))
-        entries.insert(dims[0], axes.batching().spmd_name or None)
+        entries.insert(dims[0], axes.batching().spmd_name or PartitionSpec.UNCONSTRAINED)
         sharding = NamedSharding(sharding.mesh, PartitionSpec(*entries))
     return sharding_constraint_p.bind(args[0], sharding=sharding), dims[0]
 
@@ -76,7 +81,7 @@ def _batching(args: Any, dims: Any, *, sharding: Any) -> Any:
 sharding_constraint_p: Primitive = Primitive(
     "sharding_constraint",
     abstract_eval=lambda x, *, sharding: x,
-    lowering=lambda ctx, x, *, sharding: x,
+    lowering=_lowering,
     jvp=LINEAR,
     transpose=lambda ct, x, *, sharding: [sharding_constraint_p.bind(ct, sharding=sharding)],
     batching=_batching,

@@ -3,44 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lamina import placement, runtime
 from lamina.array import ArrayImpl
 from lamina.core import tree
+from lamina.key_array import as_logical
+from lamina.sharding.layout import Layout
 from lamina.sharding.shardings import NamedSharding
+
+if TYPE_CHECKING:
+    from lamina.program_plan import Plan
 
 
 class DeviceProgram:
     """A compiled program as a function of the leaves of a call: hands each device its blocks, and
     gives results as arrays whose shards are what the devices made."""
 
-    def __init__(self, plan: Any, executable: Any, out_tree: tree.PyTreeDef) -> None:
-        self.plan, self.executable, self.out_tree = plan, executable, out_tree
-        local = plan.local
-        self.in_shardings = [NamedSharding(local.mesh, s) for s in local.in_specs]
-        self.out_shardings = [NamedSharding(local.mesh, s) for s in local.out_specs]
-        self.consts = [runtime.to_array(c) for c in plan.const_args]
+    def __init__(
+        self, plan: Plan, executable: Any, layout: Layout, out_tree: tree.PyTreeDef
+    ) -> None:
+        self.plan, self.executable, self.layout = plan, executable, layout
+        self.out_tree = out_tree
+        consts = map(runtime.to_array, plan.const_args)
+        self.consts = [
+            placement.shards_of(x, s) for x, s in zip(consts, layout.consts, strict=True)
+        ]
         self.donated = [plan.kept[i] for i in (*plan.aliases, *plan.donors)]
+        self.computes = bool(plan.closed.jaxpr.outvars or plan.closed.effects)
+        self.logical = {i: d for i, d in enumerate(plan.logical_out) if d is not None}
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         arrays = [runtime.to_array(x) for x in leaves]
-        mesh, plan = self.plan.local.mesh, self.plan
-        blocks = [placement.shards_of(arrays[i], self.in_shardings[i]) for i in plan.kept]
-        per_device = [[*self.consts, *(block[d] for block in blocks)] for d in range(mesh.size)]
-        if plan.closed.jaxpr.outvars:
+        plan, layout = self.plan, self.layout
+        if self.computes:
+            places = zip(plan.kept, layout.inputs, strict=True)
+            blocks = [*self.consts, *(placement.shards_of(arrays[i], s) for i, s in places)]
+            per_device = [[block[d] for block in blocks] for d in range(layout.mesh.size)]
             results = runtime.run_on_devices(self.executable, per_device)
         for i in self.donated:
             arrays[i].delete()
         outs: list[Any] = []
-        for at, weak, sharding in zip(
-            plan.outputs, plan.weak_types, self.out_shardings, strict=True
-        ):
+        for at, weak in zip(plan.outputs, plan.weak_types, strict=True):
             if at < 0:
                 outs.append(arrays[~at])
                 continue
-            shards = [results[d][at] for d in range(mesh.size)]
-            outs.append(_whole(shards, sharding, weak))
+            shards = [one[at] for one in results]
+            outs.append(_whole(shards, layout.outputs[at], weak))
+        if self.logical:
+            outs = as_logical(outs, self.logical)
         return tree.unflatten(self.out_tree, outs)
 
 

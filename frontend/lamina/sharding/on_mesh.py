@@ -116,8 +116,30 @@ def _on_wholes(closed: ClosedJaxpr, on: Manual, in_specs: Specs, out_specs: Spec
 def _lowering(
     ctx: Any, *args: Any, jaxpr: ClosedJaxpr, on: Manual, in_specs: Specs, out_specs: Specs
 ) -> Any:
+    if ctx.module.annotations is not None:
+        return _annotated(ctx, args, jaxpr, on, in_specs, out_specs)
     whole = _on_wholes(jaxpr, on, in_specs, out_specs)
     return _on_mesh_lowering(ctx, *args, jaxpr=whole, on=on)
+
+
+def _annotated(
+    ctx: Any, args: Sequence[Any], jaxpr: ClosedJaxpr, on: Manual, in_specs: Specs, out_specs: Specs
+) -> Any:
+    """What the partitioner takes for a shard_map."""
+    from lamina.interpreters.lowering import lower_body, tensor_type
+
+    outside = ctx.module
+    names = outside.manual_axes | frozenset(on.names)
+    inside = dataclasses.replace(outside, mesh_axes=on.mesh.shape_tuple, manual_axes=names)
+    return outside.annotations.manual(
+        on,
+        args,
+        in_specs,
+        [tensor_type(a) for a in jaxpr.in_avals],
+        [tensor_type(a) for a in ctx.avals_out],
+        out_specs,
+        lambda *blocks: lower_body(inside, jaxpr.jaxpr, (), blocks),
+    )
 
 
 @cache_on_jaxpr

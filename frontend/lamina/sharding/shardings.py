@@ -183,11 +183,7 @@ def check_spec(mesh: Mesh | AbstractMesh, spec: PartitionSpec) -> None:
 
 def check_divides(sharding: NamedSharding, shape: Sequence[int], what: str = "One array") -> None:
     """Raises ValueError where an array of this shape can't be split so."""
-    if len(sharding.spec.trimmed()) > len(shape):
-        raise ValueError(
-            f"Sharding {sharding} is only valid for values of rank at least "
-            f"{len(sharding.spec)}, but was applied to a value of rank {len(shape)}"
-        )
+    check_rank(sharding, shape)
     for dim, n in enumerate(shape):
         parts = sharding.parts(dim)
         if n % parts:
@@ -196,6 +192,22 @@ def check_divides(sharding: NamedSharding, shape: Sequence[int], what: str = "On
                 f"of its dimension {dim} should be divisible by {parts}, but it is equal to {n} "
                 f"(full shape: {tuple(shape)})"
             )
+
+
+def divides(sharding: Sharding, shape: Sequence[int]) -> bool:
+    """Whether an array of this shape can be split so, in equal parts."""
+    if not isinstance(sharding, NamedSharding):
+        return True
+    return all(n % sharding.parts(dim) == 0 for dim, n in enumerate(shape))
+
+
+def check_rank(sharding: NamedSharding, shape: Sequence[int]) -> None:
+    """Raises ValueError where a sharding has more dimensions than arrays of this shape."""
+    if len(sharding.spec.trimmed()) > len(shape):
+        raise ValueError(
+            f"Sharding {sharding} is only valid for values of rank at least "
+            f"{len(sharding.spec)}, but was applied to a value of rank {len(shape)}"
+        )
 
 
 class Uncommitted(SingleDeviceSharding):

@@ -29,10 +29,10 @@ def _product(devices: str = "") -> bytes:
 def test_a_product_over_a_grid():
     found = partition(_product(), 4, _VERSION)
     assert found.inputs == [
-        Sharding((2, 2), 1, (0, 1, 2, 3)),
-        Sharding((2, 1), 2, (0, 2, 1, 3)),
+        Sharding((2, 2), 1, (0, 1, 2, 3), axes=(("x",), ("y",))),
+        Sharding((2, 1), 2, (0, 2, 1, 3), axes=(("y",), ())),
     ]
-    assert found.outputs == [Sharding((2, 1), 2, (0, 1, 2, 3))]
+    assert found.outputs == [Sharding((2, 1), 2, (0, 1, 2, 3), axes=(("x",), ()))]
     text = str(parse(found.code, name="<program>"))
     assert "(tensor<4x2xf32>, tensor<2x6xf32>) -> tensor<4x6xf32>" in text
     assert "replica_groups = dense<[[0, 1], [2, 3]]>" in text and "sdy" not in text
@@ -40,7 +40,7 @@ def test_a_product_over_a_grid():
 
 def test_the_order_of_the_mesh_counts():
     found = partition(_product(", device_ids=[3, 1, 2, 0]"), 4, _VERSION)
-    assert found.inputs[0] == Sharding((2, 2), 1, (3, 1, 2, 0))
+    assert found.inputs[0].tiles == (2, 2) and found.inputs[0].devices == (3, 1, 2, 0)
     text = str(parse(found.code, name="<program>"))
     assert "replica_groups = dense<[[3, 1], [2, 0]]>" in text
 

@@ -12,7 +12,8 @@ from jaxlib.mlir.dialects import sdy, stablehlo
 from lamina.partitioning.shardy.ops import walk
 
 _SIDES = {"inputs": "sdy.parameters_shardings", "outputs": "sdy.output_shardings"}
-_WHOLE: tuple[list[int], int, list[int], int, str] = ([], 1, [], 1, "")
+_Row = tuple[list[int], int, list[int], int, str, list[list[str]]]
+_WHOLE: _Row = ([], 1, [], 1, "", [])
 
 
 class Mesh:
@@ -77,7 +78,7 @@ def shardings_of_main(module: Any, devices: int) -> dict[str, Any]:
     return found
 
 
-def _tiles(sharding: Any, devices: int) -> tuple[list[int], int, list[int], int, str]:
+def _tiles(sharding: Any, devices: int) -> _Row:
     mesh = mesh_of(sharding.mesh_or_ref, sdy)
     if len(mesh.devices) != devices:  # one device of several, or none
         return _WHOLE
@@ -91,7 +92,8 @@ def _tiles(sharding: Any, devices: int) -> tuple[list[int], int, list[int], int,
     if prod(tiles) * terms == 1:
         return _WHOLE
     combiner = str(sharding.reduction_op).upper() if terms > 1 else ""
-    return tiles, copies, grid.reshape(-1).tolist(), terms, combiner
+    names = [[name for name, _, _ in dimension] for dimension in axes]
+    return tiles, copies, grid.reshape(-1).tolist(), terms, combiner, names
 
 
 def write_groups_out(module: Any) -> None:

@@ -1,0 +1,112 @@
+"""Shardings written into a module while it is lowered, as Shardy reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from lamina.dialects.builders import shardings as sdy
+from lamina.dialects.vendors import ir
+from lamina.sharding.grid import grid_of
+from lamina.sharding.mesh import AbstractMesh, Mesh
+from lamina.sharding.requested import RequestedShardings
+from lamina.sharding.shardings import NamedSharding
+from lamina.sharding.spec import PartitionSpec
+
+
+class Annotations:
+    """Those of one module: what `lower_module` asks for them."""
+
+    def __init__(self, requested: RequestedShardings) -> None:
+        self._requested, self._grid = requested, grid_of(requested.meshes)
+        self._symbol = ""
+
+    def declare(self, module: Any) -> None:
+        """Write the mesh into a module (a ModuleContext)."""
+        self._symbol = module.fresh_name("mesh")
+        with ir.InsertionPoint(module.module.body):
+            sdy.mesh(self._symbol, self._grid.axes)
+
+    def of_arguments(self, consts: int, ranks: Sequence[int]) -> list[ir.Attribute | None]:
+        """Those of the arguments of @main, the first of which are constants."""
+        return [None] * consts + self._attributes(self._requested.inputs, ranks[consts:])
+
+    def of_results(self, ranks: Sequence[int]) -> list[ir.Attribute | None]:
+        """Those of its results."""
+        return self._attributes(self._requested.outputs, ranks)
+
+    def _attributes(
+        self, places: Sequence[NamedSharding | None], ranks: Sequence[int]
+    ) -> list[ir.Attribute | None]:
+        return [
+            None if place is None else self._attribute(place, rank)
+            for place, rank in zip(places, ranks, strict=True)
+        ]
+
+    def _attribute(
+        self, place: NamedSharding, rank: int, manual: Sequence[Any] = ()
+    ) -> ir.Attribute:
+        mesh = place.mesh
+        if isinstance(mesh, AbstractMesh):
+            mesh = self._mesh_like(mesh)
+        return sdy.sharding(self._symbol, self._dimensions(mesh, place.spec, rank, manual))
+
+    def _dimensions(
+        self, mesh: Mesh, spec: PartitionSpec, rank: int, manual: Sequence[Any] = ()
+    ) -> list[sdy.Dimension]:
+        """For each dimension the axes of the grid, and whether it may be split further. Axes that are
+        mapped by hand around are not said."""
+        return [
+            (
+                self._grid.of_spec(mesh, [n for n in spec.names_of(d) if n not in manual]),
+                d < len(spec) and spec[d] is PartitionSpec.UNCONSTRAINED,
+            )
+            for d in range(rank)
+        ]
+
+    def _mesh_like(self, mesh: AbstractMesh) -> Mesh:
+        """The program's mesh for one without devices, of which it has the axes."""
+        for known in self._requested.meshes:
+            if set(mesh.shape_tuple) <= set(known.shape_tuple):
+                return known
+        raise ValueError(
+            f"with_sharding_constraint names {mesh}, but the program is on {self._requested.mesh}"
+        )
+
+    def constrain(self, module: Any, x: ir.Value, place: Any) -> ir.Value:
+        """A value that is to lie so."""
+        if not isinstance(place, NamedSharding):
+            return x
+        attribute = self._attribute(place, x.type.rank, module.manual_axes)
+        return sdy.sharding_constraint(x, attribute)
+
+    def manual(
+        self,
+        on: Any,
+        args: Sequence[ir.Value],
+        in_specs: Sequence[PartitionSpec],
+        blocks: Sequence[ir.Type],
+        results: Sequence[ir.Type],
+        out_specs: Sequence[PartitionSpec],
+        body: Any,
+    ) -> list[ir.Value]:
+        """A shard_map; `on` is its Manual."""
+        mesh = on.mesh
+        is_open = len(on.names) < len(mesh.axis_names)
+
+        def shown(specs: Sequence[PartitionSpec], types: Sequence[ir.Type]) -> Any:
+            return [
+                [(names, is_open) for names, _ in self._dimensions(mesh, spec, type.rank)]
+                for spec, type in zip(specs, types, strict=True)
+            ]
+
+        return sdy.manual_computation(
+            self._symbol,
+            self._grid.of_spec(mesh, on.names),
+            args,
+            shown(in_specs, [x.type for x in args]),
+            blocks,
+            results,
+            shown(out_specs, results),
+            body,
+        )

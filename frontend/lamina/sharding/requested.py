@@ -1,0 +1,164 @@
+"""Whether a program is partitioned, and what is asked of it: here alone that is decided.
+
+A program is partitioned over the devices of a mesh where an argument lies on one, a result is to, or a
+with_sharding_constraint in it names one. It is not where all that it does is done in shard_maps: those
+say what each device does (`localize`). Nor without Shardy, which is said under LAMINA_LOG=partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from lamina import log_lines
+from lamina.control_flow.jit_call import jit_p
+from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, all_equations
+from lamina.core.weak_cache import cache_on_jaxpr
+from lamina.records import Record
+from lamina.sharding.constraint import sharding_constraint_p
+from lamina.sharding.grid import grid_of
+from lamina.sharding.mesh import Mesh
+from lamina.sharding.on_mesh import shard_map_p
+from lamina.sharding.shardings import NamedSharding, Sharding, check_divides
+
+Places = Sequence[Sharding | None]
+
+
+class RequestedShardings(Record):
+    """What is known of where the arrays of a program lie before it is partitioned.
+
+    mesh     its devices, in their order, run the program.
+    meshes   all that the program names, each once: the same devices in other grids.
+    inputs, outputs  one for each argument and result; None where the partitioner chooses.
+    """
+
+    mesh: Mesh
+    meshes: tuple[Mesh, ...]
+    inputs: tuple[NamedSharding | None, ...]
+    outputs: tuple[NamedSharding | None, ...]
+
+    def key(self) -> str:
+        """All of it as text, but for the devices: which these are makes no difference to a program."""
+        grids = [mesh.shape_tuple for mesh in self.meshes]
+        places = [
+            None if s is None else (s.mesh.shape_tuple, s.spec)
+            for s in (*self.inputs, *self.outputs)
+        ]
+        return repr((grids, len(self.inputs), places))
+
+    def keeps(self, argument: int, result: int) -> bool:
+        """Whether this argument, as it lies, is what a result is to be."""
+        wanted = self.outputs[result]
+        return wanted is None or wanted == self.inputs[argument]
+
+    def of(self, inputs: Sequence[int], outputs: Sequence[int]) -> RequestedShardings:
+        """The same for a program of some of the arguments and the results."""
+        return RequestedShardings(
+            self.mesh,
+            self.meshes,
+            tuple(self.inputs[i] for i in inputs),
+            tuple(self.outputs[i] for i in outputs),
+        )
+
+
+def requested_shardings(
+    closed: ClosedJaxpr, inputs: Places, outputs: Places, names: Callable[[int], str], function: str
+) -> RequestedShardings | None:
+    """What is asked of a program that is to be partitioned; None for one that is not.
+
+    inputs, outputs  where arguments lie and results are to, as far as that was said.
+    names            what the arguments are called, in messages.
+
+    Raises ValueError where arguments, results and the program are on different devices.
+    """
+    within = _meshes_within(closed)
+    places = [*inputs, *outputs]
+    given = [s.mesh for s in places if isinstance(s, NamedSharding) and isinstance(s.mesh, Mesh)]
+    if not given and (not within or _is_by_hand(closed)):
+        return None
+    every = dict.fromkeys((*given, *within))
+    mesh = next(iter(every))
+    _check_devices(mesh, list(every), inputs, closed, names, function)
+    if mesh.size < 2 or _is_by_hand(closed):
+        return None
+    for place, aval in zip(outputs, closed.out_avals, strict=True):
+        if isinstance(place, NamedSharding):
+            check_divides(place, aval.shape, "One of pjit outputs")
+    from lamina import partitioning
+
+    why_not = partitioning.missing()
+    if why_not is not None:
+        log_lines.write("partition", 0.0, f"{function}: one program on whole arrays: {why_not}")
+        return None
+    distinct = {m.shape_tuple: m for m in reversed(every)}
+    meshes = (mesh, *(m for m in distinct.values() if m.shape_tuple != mesh.shape_tuple))
+    try:
+        grid_of(meshes)
+    except ValueError as error:
+        log_lines.write("partition", 0.0, f"{function}: one program on whole arrays: {error}")
+        return None
+    return RequestedShardings(
+        mesh,
+        meshes,
+        tuple(map(_named, inputs)),
+        tuple(map(_named, outputs)),
+    )
+
+
+def _named(place: Sharding | None) -> NamedSharding | None:
+    return place if isinstance(place, NamedSharding) else None
+
+
+@cache_on_jaxpr
+def _meshes_within(closed: ClosedJaxpr) -> tuple[Mesh, ...]:
+    """Those that constraints and shard_maps name."""
+    return tuple(dict.fromkeys(_meshes_of(closed.jaxpr)))
+
+
+def _meshes_of(jaxpr: Jaxpr) -> Iterator[Mesh]:
+    for eqn in all_equations(jaxpr):
+        if eqn.primitive.mesh is not None:
+            yield eqn.primitive.mesh(eqn.params)
+        elif eqn.primitive is sharding_constraint_p:
+            sharding = eqn.params["sharding"]
+            if isinstance(sharding, NamedSharding) and isinstance(sharding.mesh, Mesh):
+                yield sharding.mesh
+
+
+@cache_on_jaxpr
+def _is_by_hand(closed: ClosedJaxpr) -> bool:
+    """Whether everything is done in shard_maps."""
+    return bool(closed.jaxpr.eqns) and _only_shard_maps(closed.jaxpr)
+
+
+def _only_shard_maps(jaxpr: Jaxpr) -> bool:
+    return all(
+        e.primitive is shard_map_p
+        or (e.primitive is jit_p and _only_shard_maps(e.params["jaxpr"].jaxpr))
+        for e in jaxpr.eqns
+    )
+
+
+def _check_devices(
+    mesh: Mesh,
+    meshes: Sequence[Mesh],
+    inputs: Places,
+    closed: ClosedJaxpr,
+    names: Callable[[int], str],
+    function: str,
+) -> None:
+    ids = [d.id for d in mesh.device_list]
+    for i, place in enumerate(inputs):
+        if place is not None and place.device_list != mesh.device_list:
+            raise ValueError(
+                "Received incompatible devices for jitted computation. Got argument "
+                f"{names(i)} of {function} with shape {closed.in_avals[i].str_long()} and device ids "
+                f"{[d.id for d in place.device_list]}, and another argument, a result or a constraint "
+                f"with device ids {ids}"
+            )
+    for other in meshes:
+        if other.device_list != mesh.device_list:
+            raise ValueError(
+                "Received incompatible devices for jitted computation. Shardings and shard_maps of one "
+                f"program are on the same devices in the same order; {function} has {mesh} on "
+                f"{mesh.device_list} and {other} on {other.device_list}"
+            )
