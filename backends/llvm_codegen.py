@@ -161,28 +161,30 @@ def _optimised(
     tuning.loop_interleaving = options.vectorise
     tuning.loop_unrolling = options.unroll
     tuning.slp_vectorization = False
+    # One for each module: each run leaves it callbacks to what is gone afterwards.
     with llvm.create_pass_builder(target_machine, tuning) as builder:
         if variants and not options.vectorise:
-            _passes(_DROPPING).run(module, builder)
+            _run(_DROPPING, module, builder)
         if isinstance(options.passes, tuple):
-            _passes(tuple(name for name in options.passes if name != SIMPLIFY)).run(module, builder)
+            _run(tuple(name for name in options.passes if name != SIMPLIFY), module, builder)
             if SIMPLIFY in options.passes:
                 _simplify(module, builder)
         else:
-            builder.getModulePassManager().run(module, builder)
+            with _freed(builder.getModulePassManager()) as passes:
+                passes.run(module, builder)
         if variants and options.vectorise:
             module = _parsed(_without_kept(str(module)))
-            _passes(_INLINING).run(module, builder)
+            _run(_INLINING, module, builder)
         if options.prefetch and options.vectorise:
             module = _parsed(with_prefetches(str(module)))
     return module, target_machine
 
 
 def _simplify(module: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
-    passes = builder.getFunctionPassManager()
-    for function in module.functions:
-        if not function.is_declaration:
-            passes.run(function, builder)
+    with _freed(builder.getFunctionPassManager()) as passes:
+        for function in module.functions:
+            if not function.is_declaration:
+                passes.run(function, builder)
 
 
 def _parsed(text: str) -> llvm.ModuleRef:
@@ -220,13 +222,27 @@ _INLINING = ("always_inliner", "global_dead_code_eliminate", "instruction_combin
 """What is done with them once loops are."""
 
 
-def _passes(names: tuple[str, ...]) -> llvm.ModulePassManager:
+def _run(names: tuple[str, ...], module: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
     import llvmlite.binding as llvm
 
-    passes = llvm.create_new_module_pass_manager()
-    for name in names:
-        getattr(passes, f"add_{name}_pass")()
-    return passes
+    with _freed(llvm.create_new_module_pass_manager()) as passes:
+        for name in names:
+            getattr(passes, f"add_{name}_pass")()
+        passes.run(module, builder)
+
+
+@contextmanager
+def _freed(passes: Any) -> Iterator[Any]:
+    """Passes that are freed afterwards: llvmlite 0.50 does not, since the class that would comes second
+    among their bases."""
+    from llvmlite.binding.newpassmanagers import NewPassManager
+
+    try:
+        yield passes
+    finally:
+        if not passes.closed:
+            NewPassManager._dispose(passes)
+            passes.detach()
 
 
 @functools.cache

@@ -6,7 +6,9 @@ Upstream dialect modules (`func`, `scf`, ...) load when something of theirs is f
 
 from __future__ import annotations
 
+import ctypes
 import importlib
+import os
 import sys
 import types
 from typing import Any
@@ -15,13 +17,49 @@ from lamina.dialects.interrupts import uninterrupted
 
 with uninterrupted():
     from torch_mlir import ir, rewrite
-    from torch_mlir._mlir_libs import _mlir, _mlirDialectsLLVM
+    from torch_mlir._mlir_libs import _mlir
     from torch_mlir._mlir_libs import _stablehlo as stablehlo_ext
     from torch_mlir._mlir_libs import _torchMlir as _torch_ext
     from torch_mlir.passmanager import PassManager
 
 stablehlo_ext.register_stablehlo_passes()
-translate_to_llvm_ir = _mlirDialectsLLVM.translate_module_to_llvmir
+
+
+def _c_function(name: str, result: Any, *arguments: Any) -> Any:
+    library = os.path.join(os.path.dirname(_mlir.__file__), "libTorchMLIRAggregateCAPI.so")
+    return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.PyDLL(library)))
+
+
+_POINTER = ctypes.c_void_p
+_pointer_in = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer_in.argtypes, _pointer_in.restype = [ctypes.py_object, ctypes.c_char_p], _POINTER
+_new_context = _c_function("LLVMContextCreate", _POINTER)
+_translated = _c_function("mlirTranslateModuleToLLVMIR", _POINTER, _POINTER, _POINTER)
+_text_of_module = _c_function("LLVMPrintModuleToString", _POINTER, _POINTER)
+_free_text = _c_function("LLVMDisposeMessage", None, _POINTER)
+_free_module = _c_function("LLVMDisposeModule", None, _POINTER)
+_free_context = _c_function("LLVMContextDispose", None, _POINTER)
+
+
+def translate_to_llvm_ir(module: ir.Operation) -> str:
+    """LLVM's text of a module in its dialects. Raises RuntimeError where an op has no translation, which
+    MLIR says on standard error.
+
+    (The wheel's own function never frees the text, and ends the process instead of raising.)
+    """
+    context = _new_context()
+    try:
+        found = _translated(_pointer_in(module._CAPIPtr, b"torch_mlir.ir.Operation._CAPIPtr"), context)
+        if not found:
+            raise RuntimeError("the module can't be translated to LLVM IR")
+        text = _text_of_module(found)
+        _free_module(found)
+        try:
+            return ctypes.string_at(text).decode()
+        finally:
+            _free_text(text)
+    finally:
+        _free_context(context)
 
 
 def _without_classes(dialect: str) -> None:

@@ -29,13 +29,11 @@ _BYTES_PER_SECOND = 10e9
 _FLOPS_PER_SECOND = 10e9
 _TRANSCENDENTALS_PER_SECOND = 1e9
 
-# Object code kept loaded beyond what is in use: programs made again (a closure jitted in a loop)
-# need no linking.
-_MOST_LOADED_BYTES = 256 << 20
-
-# Each program is some eight mappings of memory, of which Linux gives a process 65,530; LLVM ends the
-# process when it gets none.
-_MOST_LOADED_PROGRAMS = 6000
+# Programs kept loaded beyond what is in use: those made again (a closure jitted in a loop) need no
+# linking. Each takes pages and the linker's tables beside its object code, and some eight mappings of
+# memory, of which Linux gives a process 65,530; LLVM ends the process when it gets none.
+_MOST_LOADED_BYTES = 32 << 20
+_LEAST_LOADED_BYTES = 64 << 10
 
 _LOOKS_FOR_SIGNALS = "lamina_interrupted"
 """What loops of nobody knows how many steps call."""
@@ -115,11 +113,8 @@ def _loaded_on(
     executable = _linked(artifact, (), device)
     with _lock:
         _loaded[digest] = executable
-        _code_bytes[digest] = sum(map(len, artifact.objects.values()))
-        while (
-            len(_loaded) > _MOST_LOADED_PROGRAMS
-            or sum(_code_bytes.values()) > _MOST_LOADED_BYTES
-        ):
+        _code_bytes[digest] = _LEAST_LOADED_BYTES + sum(map(len, artifact.objects.values()))
+        while sum(_code_bytes.values()) > _MOST_LOADED_BYTES:
             oldest, _ = _loaded.popitem(last=False)
             del _code_bytes[oldest]
     return executable

@@ -332,7 +332,9 @@ def test_equal_artifacts_are_loaded_once(monkeypatch):
     assert load(data) is load(Artifact.from_bytes(data.to_bytes()))
     assert load(artifact(ADD_ONE, [F4], [F4], name="other")) is not load(data)
     with monkeypatch.context() as few:
-        few.setattr(executable_module, "_MOST_LOADED_PROGRAMS", 1)
+        few.setattr(
+            executable_module, "_MOST_LOADED_BYTES", 2 * executable_module._LEAST_LOADED_BYTES
+        )
         assert load(artifact(ADD_ONE, [F4], [F4], name="the last")) is load(
             artifact(ADD_ONE, [F4], [F4], name="the last")
         )
