@@ -259,7 +259,7 @@ CPU_KERNEL_LOOPS = (
     "memref-outline-tasks",
     "func.func(scf-forall-to-for)",
     "math-widen-bf16{features=PRODUCT_FEATURES}",
-    "memref-cut-long-loops{vector-bits=VECTOR_BITS}",
+    "memref-cut-long-loops{vector-bits=VECTOR_BITS gathers=GATHERS}",
     "memref-place-temporaries",
 )
 
@@ -276,21 +276,21 @@ KERNEL_PLACES = (
 # Those -> loops over vectors, where that leaves LLVM's vectoriser nothing to do.
 CPU_KERNEL_VECTORS = (
     *KERNEL_PLACES,
-    "memref-vectorize-loops{vector-bits=VECTOR_BITS}",
+    "memref-vectorize-loops{vector-bits=VECTOR_BITS gathers=GATHERS}",
 )
 CPU_STREAM_VECTORS = (
     *KERNEL_PLACES,
-    "memref-vectorize-loops{vector-bits=VECTOR_BITS prefetch=true}",
+    "memref-vectorize-loops{vector-bits=VECTOR_BITS gathers=GATHERS prefetch=true}",
 )
 CPU_PRODUCT_VECTORS = (
     *KERNEL_PLACES,
-    "memref-vectorize-loops{vector-bits=VECTOR_BITS beside-vectors=true}",
+    "memref-vectorize-loops{vector-bits=VECTOR_BITS gathers=GATHERS beside-vectors=true}",
 )
 
 # In a loop or branch that is one kernel: loops that only move elements, too, and elements that lie apart.
 CPU_CONTROL_VECTORS = (
     *KERNEL_PLACES,
-    "memref-vectorize-loops{vector-bits=VECTOR_BITS everywhere=true}",
+    "memref-vectorize-loops{vector-bits=VECTOR_BITS gathers=GATHERS everywhere=true}",
 )
 
 # Either -> scalars and vectors that the llvm dialect has, in control flow of blocks.

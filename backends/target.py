@@ -105,6 +105,18 @@ class Target(Record):
         """Those features that multiply narrow numbers, with `+` between them."""
         return "+".join(name for name in _PRODUCT_FEATURES if f"+{name}" in self.features.split(","))
 
+    @property
+    def gathers(self) -> bool:
+        """Whether one instruction loads elements from anywhere faster than one each does. AMD's processors do it
+        in microcode, and up to 256 bits there are few elements."""
+        return self.vector_bits == 512 and not self.cpu.startswith("znver")
+
+    @property
+    def tuned_features(self) -> str:
+        """`features`, and that LLVM is to load elements one by one where that is faster."""
+        loads_each = self.vector_bits == 512 and not self.gathers  # else it does so anyway
+        return f"{self.features},+prefer-no-gather" if loads_each else self.features
+
     def describe(self) -> dict[str, Any]:
         """The fields, for an artifact's manifest."""
         return asdict(self)

@@ -85,10 +85,10 @@ def measure(fun: Callable[..., Any], args: tuple[Any, ...], m: Library) -> tuple
         for name, run in (("optimise", run_optimize), ("fuse", run_fuse), ("plan", run_plan)):
             with phase(f"{name}, in all"):
                 run(module, watch, "cpu", *((text,) if run is run_optimize else ()))
-            for record in watch.records:
+            for record in watch.runs:
                 label = f"  {record.name}"
                 times[label] = times.get(label, 0.0) + record.seconds
-            watch.records.clear()
+            watch.runs.clear()
         kernels = {n: k for n, k in kernels_of(module).items() if not is_scalar(k)}
         with phase("kernels: names"):
             sources = {name: text_without_name(kernel) for name, kernel in kernels.items()}

@@ -87,6 +87,7 @@ def _for_target(stages: tuple[str, ...], target: Target) -> tuple[str, ...]:
     values = {
         "VECTOR_BITS": str(target.vector_bits),
         "PRODUCT_FEATURES": target.product_features,
+        "GATHERS": str(target.gathers).lower(),
     }
     return tuple(_with_values(stage, values) for stage in stages)
 

@@ -156,7 +156,7 @@ def emit_kernel(lowered: LoweredKernel, target: Target, keep_texts: bool = False
     that it can run beside the lowering of another kernel."""
     code = emit(
         lowered.llvm_ir,
-        Machine(target.triple, target.cpu, target.features),
+        Machine(target.triple, target.cpu, target.tuned_features),
         lowered.codegen,
         keep_texts=keep_texts,
     )

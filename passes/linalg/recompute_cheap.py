@@ -6,9 +6,10 @@
 
 Fusion takes only what has one use: the mask of a `nanmax` would be written and read once more, element
 by element, and loops over bytes for truths are not plain ones. Done for at most `max_ops` comparisons,
-conversions, additions and the like of one array of the result's size (others are spread), whose readers
-are all generics over the same space. Products are left alone, since they may be contracted with what is added to
-them, in one loop and not in the other; and what something reads otherwise, as that is in memory anyway.
+conversions, additions and the like of one array of the result's size, or of elements' places (other arrays are
+spread), whose readers are all generics over the same space. Products are left alone, since they may be contracted
+with what is added to them, in one loop and not in the other; and what something reads otherwise, as that is in
+memory anyway.
 
 example: test/passes/linalg/recompute_cheap.mlir
 """
@@ -26,6 +27,8 @@ _CHEAP = frozenset(
         "addf addi andi cmpf cmpi extf extsi extui negf ori select shli shrsi shrui subf subi xori"
     ).split()
 )
+_PLACES = frozenset(("linalg.index", "arith.index_cast"))
+"""What an element's place costs: nothing, where loops count it."""
 
 
 class RecomputeCheap(Pass):
@@ -61,6 +64,7 @@ class RecomputeCheap(Pass):
 
     def _is_cheap(self, generic: Generic) -> bool:
         *steps, _ = (step.operation.name for step in generic.body.operations)
+        steps = [step for step in steps if step not in _PLACES]
         whole = [
             map_
             for value, map_ in zip(generic.inputs, generic.input_maps, strict=True)

@@ -49,6 +49,8 @@ class CutLongLoops(Pass):
     """Of another loop: what LLVM vectorises takes 1.1 to 16 times as long where it is longer."""
     chunk_bytes: int = 16384
     """Of all temporaries: half of a first cache, as others read what is in memory."""
+    gathers: bool = True
+    """As of `memref-vectorize-loops`."""
 
     def run(self, module: ir.Module) -> None:
         for op in find_ops(module, "scf.for"):
@@ -60,7 +62,7 @@ class CutLongLoops(Pass):
             body = [Step(view.operation) for view in block.operations]
             if not _is_straight(body):
                 continue
-            plain = read_loop(op, body, self.vector_bits)
+            plain = read_loop(op, body, self.vector_bits, apart="never" if self.gathers else "one by one")
             most = self.most_left
             divisions = sum(step.name.startswith(_DIVISIONS) for step in body)
             most = max(1, most * len(body) // (len(body) + (_OPS_OF_DIVISION - 1) * divisions))

@@ -14,12 +14,16 @@ from lamina.passes.loops import constant_of
 from lamina.passes.memref.bounds import is_in_bounds
 from lamina.records import Record
 
-Kind = Literal["linear", "vector", "carried"]
-"""What a value of a loop's body is: the loop's variable plus what stays the same, one of the elements
-side by side, or what the iteration before has left. What stays the same is not noted."""
+Kind = Literal["linear", "falling", "vector", "carried"]
+"""What a value of a loop's body is: the loop's variable plus what stays the same, or what stays the same minus it;
+one of the elements side by side; or what the iteration before has left. What stays the same is not noted."""
 
 Place = tuple[ir.Value, ...]
 """A buffer and the indices of an element."""
+
+Apart = Literal["never", "gathered", "one by one"]
+"""How elements are loaded and stored that do not lie side by side. Those that are the same distance apart may be
+gathered and scattered by an instruction; one by one, they may be loaded from anywhere."""
 
 
 class Step:
@@ -58,7 +62,11 @@ class PlainLoop(Record):
     own: frozenset[ir.Value]
     """Buffers of one element that no iteration leaves anything in."""
     strides: dict[Step, int]
-    """Of loads and stores whose elements lie apart, how far."""
+    """Of loads and stores whose elements are gathered or scattered, how far these lie apart."""
+    one_by_one: frozenset[Step]
+    """Loads and stores of which each lane does its own."""
+    backwards: frozenset[Step]
+    """Loads and stores of elements that lie side by side, the first iteration's last."""
 
     @property
     def bounds(self) -> tuple[ir.Value, ir.Value]:
@@ -84,6 +92,7 @@ _NOT_IN_LANES = frozenset(
         " remf remsi remui"
     ).split()
 )  # fmt: skip
+_DIVISIONS = frozenset(f"arith.{name}" for name in "divsi divui remsi remui".split())
 _FREE = frozenset(
     f"arith.{name}" for name in "addi andi maxsi maxui minsi minui muli ori xori".split()
 )
@@ -99,9 +108,9 @@ _FARTHEST = 1 << 24  # places of lanes are words
 
 
 def read_loop(
-    op: ir.Operation, steps: Sequence[Step], vector_bits: int, *, strided: bool = False
+    op: ir.Operation, steps: Sequence[Step], vector_bits: int, *, apart: Apart = "never"
 ) -> PlainLoop | None:
-    """A loop of these steps, or None where it is not plain. With `strided`, elements may lie apart."""
+    """A loop of these steps, or None where it is not plain. `apart` says what becomes of elements that lie apart."""
     if op.name != "scf.for" or constant_of(op.operands[2]) != 1:
         return None
     trips = _trips(op)
@@ -120,6 +129,8 @@ def read_loop(
         combiners.append(combiner)
     own = _own_scalars(steps)
     strides: dict[Step, int] = {}
+    one_by_one: set[Step] = set()
+    backwards: set[Step] = set()
     for inner in steps:
         found = [kinds.get(value) for value in inner.operands]
         if inner.name == "memref.load" and inner.operands[0] in own:
@@ -130,10 +141,14 @@ def read_loop(
             same.append(inner)
             continue
         if not _is_plain(inner, found, kinds, combiners, own):
-            stride = _stride(inner, kinds) if strided else None
-            if stride is None:
+            if _is_backwards(inner, kinds):
+                backwards.add(inner)
+            elif apart == "one by one" and _is_for_each_lane(inner, kinds):
+                one_by_one.add(inner)
+            elif apart == "gathered" and (stride := _stride(inner, kinds)) is not None:
+                strides[inner] = stride
+            else:
                 return None
-            strides[inner] = stride
             kinds.update(dict.fromkeys(inner.results, "vector"))
         body.append(inner)
     bits = {width for inner in body for width in _widths(inner)}
@@ -144,7 +159,10 @@ def read_loop(
         lanes //= 2
     if lanes < _LEAST_LANES:
         return None
-    return PlainLoop(op, tuple(body), tuple(same), kinds, tuple(combiners), trips, lanes, own, strides)
+    return PlainLoop(
+        op, tuple(body), tuple(same), kinds, tuple(combiners), trips, lanes, own, strides,
+        frozenset(one_by_one), frozenset(backwards),
+    )  # fmt: skip
 
 
 def in_place(loop: PlainLoop) -> bool:
@@ -229,16 +247,16 @@ def _is_plain(
     if name in ("memref.load", "memref.store"):
         buffer, *indices = step.place
         which = [kinds.get(index) for index in indices]
-        if buffer not in own and not _is_contiguous(ir.MemRefType(buffer.type), which):
+        if buffer not in own and not _is_contiguous(ir.MemRefType(buffer.type), which, "linear"):
             return False
         if name == "memref.load":
             kinds[step.results[0]] = "vector"
         return True
     if len(step.results) != 1 or len(step.op.regions):
         return False
-    if _is_linear(step, found):
-        kinds[step.results[0]] = "linear"
-    elif has_vectors(name):
+    if (kind := _counted(step, found)) is not None:
+        kinds[step.results[0]] = kind
+    elif has_vectors(name) or _divides_by_constant(step):
         kinds[step.results[0]] = "vector"
     elif name == "arith.remf" and step.results[0].type.width <= 32:  # wider ones have no formula
         kinds[step.results[0]] = "vector"
@@ -252,13 +270,21 @@ def has_vectors(name: str) -> bool:
     return name in _MATH or (name.startswith("arith.") and name not in _NOT_IN_LANES)
 
 
-def _is_contiguous(type_: ir.MemRefType, which: Sequence[Kind | None]) -> bool:
-    """Whether elements lie side by side where indices of these kinds go from one to the next."""
+def _divides_by_constant(step: Step) -> bool:
+    """Whether integers are divided by a number of which LLVM makes shifts, or products where vectors have them."""
+    by = constant_of(step.operands[1]) if step.name in _DIVISIONS else None
+    if by in (None, 0, -1):
+        return False
+    return 0 < _width(step.results[0].type, stored=False) <= 32 or by & (by - 1) == 0
+
+
+def _is_contiguous(type_: ir.MemRefType, which: Sequence[Kind | None], kind: Kind) -> bool:
+    """Whether elements lie side by side where indices go from one to the next, of which one is of this kind."""
     strides, _ = type_.get_strides_and_offset()
     walked = [place for place, kind in enumerate(which) if kind is not None]
     return (
         len(walked) == 1
-        and which[walked[0]] == "linear"
+        and which[walked[0]] == kind
         and strides[walked[0]] == strides[-1] == 1
         and all(size == 1 for size in type_.shape[walked[0] + 1 :])
     )
@@ -281,15 +307,45 @@ def _stride(step: Step, kinds: dict[ir.Value, Kind]) -> int | None:
     return sum(stride for stride, _ in walked) if known else None
 
 
-def _is_linear(step: Step, found: Sequence[Kind | None]) -> bool:
-    if step.name == "arith.addi":
-        return sorted(map(str, found)) == ["None", "linear"]
-    if step.name == "arith.subi":
-        return list(found) == ["linear", None]
+def _is_for_each_lane(step: Step, kinds: dict[ir.Value, Kind]) -> bool:
+    """Whether lanes can load their elements, or store them at places that differ, one after the other."""
+    if step.name not in ("memref.load", "memref.store"):
+        return False
+    is_load = step.name == "memref.load"
+    buffer, *indices = step.place
+    type_ = ir.MemRefType(buffer.type)
+    which = {kinds[index] for index in indices if index in kinds}
+    if not is_load and kinds.get(step.operands[0]) == "carried":
+        return False
+    allowed = {"linear", "falling", "vector"} if is_load else {"linear", "falling"}
+    return _width(type_.element_type, stored=True) > 0 and which <= allowed
+
+
+def _is_backwards(step: Step, kinds: dict[ir.Value, Kind]) -> bool:
+    if step.name not in ("memref.load", "memref.store"):
+        return False
+    if step.name == "memref.store" and kinds.get(step.operands[0]) == "carried":
+        return False
+    buffer, *indices = step.place
+    return _is_contiguous(ir.MemRefType(buffer.type), [kinds.get(index) for index in indices], "falling")
+
+
+_OTHER_WAY: dict[Kind | None, Kind] = {"linear": "falling", "falling": "linear"}
+
+
+def _counted(step: Step, found: Sequence[Kind | None]) -> Kind | None:
+    """The kind of the result if it counts up or down as the loop's variable does."""
+    if step.name in ("arith.addi", "arith.subi") and None in found:
+        first, second = found
+        if first in _OTHER_WAY:
+            return first
+        if second in _OTHER_WAY:
+            return second if step.name == "arith.addi" else _OTHER_WAY[second]
+        return None
     is_cast = step.name == "arith.trunci" or (
         step.name == "arith.index_cast" and isinstance(step.operands[0].type, ir.IndexType)
     )
-    return is_cast and list(found) == ["linear"]
+    return found[0] if is_cast and found[0] in _OTHER_WAY else None
 
 
 def _widths(step: Step) -> list[int]:

@@ -80,9 +80,9 @@ def _costs(loop: PlainLoop) -> tuple[float, float]:
     factors: dict[ir.Value, float] = {}
     total = longest = 0.0
     for step in loop.body:
-        if loop.kinds.get((step.results or step.operands)[0]) == "linear":
+        if loop.kinds.get((step.results or step.operands)[0]) in ("linear", "falling"):
             continue
-        own = waits = _COST.get(step.name, 1)
+        own = waits = loop.lanes if step in loop.one_by_one else _COST.get(step.name, 1)
         if step.name.startswith("math.") and step.name not in _COST:
             own, waits = _OF_FUNCTION, _IN_FUNCTION
         before = [until.get(value, 0.0) for value in step.operands]

@@ -21,17 +21,18 @@ def write_over_vectors(
     loop: PlainLoop, *, masked: bool, prefetch: bool = False, short_buffers: bool = False
 ) -> bool:
     """Replace a loop; whether it works on vectors side by side then because of a long chain. What remains
-    is done with a mask, or else one by one. With `prefetch`, memory is asked for ahead of time; for
-    `short_buffers` see `side_by_side`."""
+    is done with a mask where vectors are `masked` and elements lie side by side, or else one by one. With
+    `prefetch`, memory is asked for ahead of time; for `short_buffers` see `side_by_side`."""
     for step in loop.same:
         step.op.move_before(loop.op)
+    rest_in_vectors = masked and not loop.one_by_one and not loop.backwards
     with ir.InsertionPoint(loop.op), loop.op.location:
         writer = _Writer(loop, masked, _AHEAD if prefetch else 0, short_buffers)
         writer.write_main()
-        if masked:
+        if rest_in_vectors:
             writer.write_masked()
         results = writer.combined()
-        if not masked:
+        if not rest_in_vectors:
             results = writer.write_scalar(results)
         writer.front.erase()
     for old, new in zip(loop.op.results, results, strict=True):
@@ -226,7 +227,7 @@ class _Body:
             self.known[step.results[0]] = self._loaded(step)
         elif step.name == "memref.store":
             self._store(step)
-        elif self._loop.kinds.get(step.results[0]) == "linear":
+        elif self._loop.kinds.get(step.results[0]) in ("linear", "falling"):
             copied(step.op, self._scalars)
         else:
             self.known[step.results[0]] = self._done(step)
@@ -248,7 +249,13 @@ class _Body:
             buffer, *indices = place
             type_ = self._type(step.results[0].type)
             at = [self._scalars.get(value, value) for value in indices]
-            if step in self._loop.strides:
+            if step in self._loop.one_by_one:
+                each = [memref.LoadOp(buffer, places).result for places in self._of_lanes(indices)]
+                value = vector.FromElementsOp(type_, each).result
+            elif step in self._loop.backwards:
+                loaded = vector.LoadOp(type_, buffer, self._first_place(indices)).result
+                value = self._turned(loaded)
+            elif step in self._loop.strides:
                 places, mask = self._places(step)
                 zero = arith.ConstantOp(type_, _splat(type_, 0)).result
                 value = vector.GatherOp(type_, buffer, at, places, mask, zero).result
@@ -268,6 +275,11 @@ class _Body:
         at = [self._scalars.get(value, value) for value in indices]
         if buffer in self._loop.own:
             pass  # nobody else reads it
+        elif step in self._loop.one_by_one:
+            for lane, places in enumerate(self._of_lanes(indices)):
+                memref.StoreOp(vector.ExtractOp(value, [], [lane]).result, buffer, places)
+        elif step in self._loop.backwards:
+            vector.StoreOp(self._turned(value), buffer, self._first_place(indices))
         elif step in self._loop.strides:
             places, mask = self._places(step)
             vector.ScatterOp(None, buffer, at, places, mask, value)
@@ -286,6 +298,34 @@ class _Body:
         truths = ir.VectorType.get([lanes], ir.IntegerType.get_signless(1))
         return places, self._mask or arith.ConstantOp(truths, _splat(truths, 1)).result
 
+    def _of_lanes(self, indices: Sequence[ir.Value]) -> list[list[ir.Value]]:
+        """The indices of the elements that lanes load or store, each its own."""
+
+        def of_lane(value: ir.Value, lane: int) -> ir.Value:
+            if value in self._scalars:
+                return _beyond(self._scalars[value], -lane if self._falls(value) else lane)
+            if value in self.known:
+                return vector.ExtractOp(self.known[value], [], [lane]).result
+            return value
+
+        return [[of_lane(value, lane) for value in indices] for lane in range(self._loop.lanes)]
+
+    def _falls(self, value: ir.Value) -> bool:
+        return self._loop.kinds.get(value) == "falling"
+
+    def _first_place(self, indices: Sequence[ir.Value]) -> list[ir.Value]:
+        """Where the last lane's element lies, which is before the others'."""
+        last = self._loop.lanes - 1
+        places = (self._scalars.get(value, value) for value in indices)
+        return [
+            _beyond(place, -last) if self._falls(value) else place
+            for value, place in zip(indices, places, strict=True)
+        ]
+
+    def _turned(self, value: ir.Value) -> ir.Value:
+        """The lanes of a vector from the last to the first."""
+        return vector.ShuffleOp(value, value, list(range(self._loop.lanes))[::-1]).result
+
     def _prefetch(
         self, value: ir.Value, buffer: ir.Value, at: Sequence[ir.Value], *, writes: bool
     ) -> None:
@@ -301,7 +341,8 @@ class _Body:
             return self.known[value]
         if value not in self._scalars:
             return self._broadcast(value)
-        self.known[value] = arith.AddIOp(self._spread(value), self._iota(value.type)).result
+        step = arith.SubIOp if self._falls(value) else arith.AddIOp
+        self.known[value] = step(self._spread(value), self._iota(value.type)).result
         return self.known[value]
 
     def spread(self, value: ir.Value) -> ir.Value:

@@ -6,8 +6,8 @@
     }                                              }
                                                    v = vector.maskedload x[i, 32], 8 of 16 lanes ...
 The vectoriser takes most of the time that LLVM needs for such a kernel. Taken are loops in steps of
-1 whose loads and stores are contiguous, or loads of the same element each time, around element-wise
-arithmetic; what they carry must be free to be combined in any order. Short ones that add to the same
+1 whose loads and stores are contiguous, forwards or backwards, or loads of the same element each time, around
+element-wise arithmetic; what they carry must be free to be combined in any order. Short ones that add to the same
 few elements each time are not, as LLVM keeps those in registers; nor modules that only copy and fill, as
 LLVM has the C library do it. Long ones that do little but move elements of 64 bits that lie apart stay as
 they are. All else is left alone, and
@@ -18,6 +18,8 @@ by the same number are products that are corrected (quotients.py). With
 `beside_vectors`, only modules that have loops over vectors already are touched, or none but long ones.
 With `everywhere`, as in loops of the program that are one kernel, short copies are written over vectors,
 too, and on vectors of 512 bits elements that lie apart, as those of a column do, are gathered and scattered.
+Where the processor is slow at that (without `gathers`), each lane loads and stores its own instead, in all loops,
+and loads from places that the loop computes, too.
 
 example: test/passes/memref/vectorize_loops.mlir
 """
@@ -29,7 +31,7 @@ from collections.abc import Iterator, Sequence
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import ancestors, find_ops
-from lamina.passes.memref.plain_loop import PlainLoop, Step, in_place, is_native, read_loop
+from lamina.passes.memref.plain_loop import Apart, PlainLoop, Step, in_place, is_native, read_loop
 from lamina.passes.memref.vector_loop import write_over_vectors
 
 OF_VECTORS = "lamina.vectors"
@@ -43,6 +45,7 @@ _OF_VECTORS = ("vector.", "llvm.", "x86")
 _MUCH = 64  # vectors
 _LONG = 16  # vectors, too
 _WIDE = 64  # bits
+_ENOUGH, _LEAST_LANES = 4, 4  # ops for each element
 _UNROLLED = 32  # iterations, of which LLVM leaves no loop
 
 
@@ -53,20 +56,27 @@ class VectorizeLoops(Pass):
     beside_vectors: bool = False
     prefetch: bool = False
     everywhere: bool = False
+    gathers: bool = True
 
     def run(self, module: ir.Module) -> None:
         plain: list[PlainLoop] = []
         over_vectors = 0
+        apart = self._apart
         for op in _innermost_loops(module):
             body = op.regions[0].blocks[0].operations
             if any(view.operation.name.startswith(_OF_VECTORS) for view in body):
                 over_vectors += 1
                 continue
             steps = [Step(view.operation) for view in body]
-            strided = self.everywhere and self.vector_bits == 512
-            loop = read_loop(op, steps, self.vector_bits, strided=strided)
+            loop = read_loop(op, steps, self.vector_bits)
+            if loop is None and apart == "gathered":
+                loop = read_loop(op, steps, self.vector_bits, apart=apart)
             if loop is None and _moves_apart(op, steps, self.vector_bits):
                 continue
+            if loop is None and apart == "one by one":
+                loop = read_loop(op, steps, self.vector_bits, apart=apart)
+                if loop is not None and not _does_enough(loop):
+                    continue
             if loop is None or in_place(loop):
                 self.count("loops left to LLVM")
                 self._write_rounding(module)
@@ -87,6 +97,12 @@ class VectorizeLoops(Pass):
                 module.operation.attributes[IN_ORDER] = ir.UnitAttr.get()
         self.count("loops over vectors", len(plain))
         module.operation.attributes[OF_VECTORS] = ir.UnitAttr.get()
+
+    @property
+    def _apart(self) -> Apart:
+        if not self.gathers:
+            return "one by one"
+        return "gathered" if self.everywhere and self.vector_bits == 512 else "never"
 
     def _write_rounding(self, module: ir.Module) -> None:
         """Write the loops over vectors that round as the processor does."""
@@ -116,13 +132,28 @@ def _moves_apart(op: ir.Operation, steps: list[Step], vector_bits: int) -> bool:
     """Whether a loop does little but move elements of 64 bits that lie apart: over vectors these would be gathered
     and scattered one after the other, and with LLVM's vectoriser it takes twice as long to compile. (Of narrower ones,
     more to a vector, LLVM's loops took 0.95 of the time.)"""
-    loop = read_loop(op, steps, vector_bits, strided=True)
+    loop = read_loop(op, steps, vector_bits, apart="gathered")
     if loop is None or loop.combiners or (loop.trips is not None and loop.trips < _UNROLLED):
         return False
     if loop.lanes * _WIDE > vector_bits:
         return False
-    done = [step for step in loop.body if step.name not in _MOVES]
+    done = _done(loop)
     return all(step.name.startswith("arith.") for step in done) and len(done) <= 2 * len(loop.strides)
+
+
+def _done(loop: PlainLoop) -> list[Step]:
+    """What a loop does to its elements."""
+    return [
+        step
+        for step in loop.body
+        if step.name not in _MOVES and not any(isinstance(result.type, ir.IndexType) for result in step.results)
+    ]
+
+
+def _does_enough(loop: PlainLoop) -> bool:
+    """Whether a loop does so much to elements which its lanes load one by one that this pays, or has many lanes."""
+    is_narrow = loop.lanes <= _LEAST_LANES and not loop.combiners
+    return not is_narrow or len(_done(loop)) >= _ENOUGH * len(loop.one_by_one)
 
 
 def _is_long(loop: PlainLoop) -> bool:
@@ -136,5 +167,6 @@ def _copies_much(loop: PlainLoop) -> bool:
         _only_move([loop])
         and [step.name for step in moved] == ["memref.load", "memref.store"]
         and not loop.strides
+        and not loop.one_by_one
         and (loop.trips or 0) >= _MUCH * loop.lanes
     )

@@ -265,6 +265,15 @@ def test_what_fails_unchecked_is_compiled_again_with_checks(
     assert str(module) == str(parse(PROGRAM))
 
 
+def test_amd_s_processors_load_elements_one_by_one() -> None:
+    intel, amd, narrow = (
+        Target("cpu", cpu, "x86_64-unknown-linux-gnu", "+avx2", bits)
+        for cpu, bits in (("sapphirerapids", 512), ("znver5", 512), ("znver3", 256))
+    )
+    assert [target.gathers for target in (intel, amd, narrow)] == [True, False, False]
+    assert [target.tuned_features for target in (intel, amd, narrow)] == ["+avx2", "+avx2,+prefer-no-gather", "+avx2"]
+
+
 def test_targets() -> None:
     assert Target.parse("cpu") == Target.host() and hash(Target.parse("cpu")) == hash(Target.host())
     assert Target.parse("cuda:sm_80") == Target("cuda", "sm_80") != Target.parse("cuda")

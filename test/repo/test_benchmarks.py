@@ -142,6 +142,16 @@ def test_rates_are_against_what_does_the_work(monkeypatch):
     assert rate(flops=1e9, limit="matmul int8") == ["1000", "GOP/s", "25%"] and rate() == []
 
 
+def test_the_phases_of_a_compilation_are_timed(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks.passes import measure
+    from benchmarks.suite import lamina_library
+
+    m = lamina_library()
+    ops, times = measure(lambda x: m.np.sin(x) + 1, (m.np.arange(4.0),), m)
+    assert ops > 0 and {"trace", "  stablehlo-cse", "kernels: lower to LLVM IR"} <= times.keys()
+
+
 def test_an_older_result_is_read_before_anything_is_measured(tmp_path):
     (tmp_path / "other.json").write_text('{"memory": []}')
     for name, why in (("none.json", "No such file"), ("other.json", "not what --json writes")):

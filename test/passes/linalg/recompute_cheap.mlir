@@ -126,3 +126,34 @@ func.func @in_memory(%x: tensor<64x64xf32>, %a: tensor<64xf32>, %p: tensor<64x64
   } -> tensor<64x64xf32>
   return %0, %1, %3, %4, %6 : tensor<64x64xf32>, tensor<64xf32>, tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32>
 }
+
+// Which elements come before a place is compared in each loop.
+// CHECK-LABEL: func.func @before
+// CHECK-NOT: tensor<64xi1>
+// CHECK-COUNT-2: arith.cmpi slt
+// CHECK: return
+func.func @before(%end: tensor<i64>, %x: tensor<64xf32>) -> (tensor<64xf32>, tensor<f32>) {
+  %e = tensor.empty() : tensor<64xi1>
+  %f = tensor.empty() : tensor<64xf32>
+  %zero = arith.constant 0.0 : f32
+  %sum = arith.constant dense<0.0> : tensor<f32>
+  %0 = linalg.generic {indexing_maps = [affine_map<(i) -> ()>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%end : tensor<i64>) outs(%e : tensor<64xi1>) {
+  ^bb0(%in: i64, %out: i1):
+    %n = linalg.index 0 : index
+    %i = arith.index_cast %n : index to i64
+    %c = arith.cmpi slt, %i, %in : i64
+    linalg.yield %c : i1
+  } -> tensor<64xi1>
+  %1 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%0, %x : tensor<64xi1>, tensor<64xf32>) outs(%f : tensor<64xf32>) {
+  ^bb0(%in: i1, %v: f32, %out: f32):
+    %s = arith.select %in, %v, %zero : f32
+    linalg.yield %s : f32
+  } -> tensor<64xf32>
+  %2 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> ()>], iterator_types = ["reduction"]} ins(%0, %x : tensor<64xi1>, tensor<64xf32>) outs(%sum : tensor<f32>) {
+  ^bb0(%in: i1, %v: f32, %out: f32):
+    %s = arith.select %in, %v, %zero : f32
+    %a = arith.addf %out, %s : f32
+    linalg.yield %a : f32
+  } -> tensor<f32>
+  return %1, %2 : tensor<64xf32>, tensor<f32>
+}

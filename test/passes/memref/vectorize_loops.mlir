@@ -3,6 +3,7 @@
 // RUN: %lamina-opt %s --pass-pipeline='memref-vectorize-loops{vector-bits=512 prefetch=true}' --split-input-file | FileCheck %s --check-prefix=AHEAD
 // RUN: %lamina-opt %s --pass-pipeline='memref-vectorize-loops{vector-bits=512 beside-vectors=true}' --split-input-file | FileCheck %s --check-prefix=BESIDE
 // RUN: %lamina-opt %s --pass-pipeline='memref-vectorize-loops{vector-bits=512 everywhere=true}' --split-input-file | FileCheck %s --check-prefix=EVERYWHERE
+// RUN: %lamina-opt %s --pass-pipeline='memref-vectorize-loops{vector-bits=256 gathers=false}' --split-input-file | FileCheck %s --check-prefix=APART
 
 // What stays the same is done once, and what remains with a mask. What was stored is not loaded again.
 // CHECK: module attributes {lamina.vectors}
@@ -316,7 +317,7 @@ func.func @rounding(%x: memref<32xf32>, %y: memref<32xbf16>, %z: memref<32xbf16>
   scf.for %j = %c0 to %c32 step %c1 {
     %v = memref.load %x[%j] : memref<32xf32>
     %r = arith.truncf %v : f32 to bf16
-    %k = arith.subi %c31, %j : index
+    %k = arith.xori %c31, %j : index
     memref.store %r, %z[%k] : memref<32xbf16>
   }
   return
@@ -676,6 +677,7 @@ func.func @buffer_of_a_loop(%x: memref<64xf32>, %y: memref<64xf32>, %z: memref<6
 
 // CHECK-LABEL: func.func @perhaps_not_there
 // CHECK-NOT: vector
+// CHECK: return
 func.func @perhaps_not_there(%x: memref<100x500xf32>, %s: memref<399xf32>, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -691,6 +693,84 @@ func.func @perhaps_not_there(%x: memref<100x500xf32>, %s: memref<399xf32>, %n: i
       %p = arith.mulf %v, %u : f32
       memref.store %p, %x[%i, %j] : memref<100x500xf32>
     }
+  }
+  return
+}
+
+// -----
+
+// What is read or written backwards lies side by side as well; the rest is done one by one.
+// CHECK-LABEL: func.func @backwards
+// CHECK: scf.for %[[J:.*]] = %c0
+// CHECK: %[[AT:.*]] = arith.subi %c999, %[[J]] : index
+// CHECK: %[[FIRST:.*]] = arith.addi %[[AT]], %c-15 : index
+// CHECK: %[[V:.*]] = vector.load %arg0[%[[FIRST]]] : memref<1000xf32>, vector<16xf32>
+// CHECK: vector.shuffle %[[V]], %[[V]] [15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0]
+// CHECK: vector.store %{{.*}}, %arg1[%[[J]]]
+// CHECK: scf.for %{{.*}} = %c992{{.*}} to %c1000 step %c1
+// CHECK: memref.load %arg0
+func.func @backwards(%x: memref<1000xf32>, %y: memref<1000xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c999 = arith.constant 999 : index
+  %c1000 = arith.constant 1000 : index
+  scf.for %j = %c0 to %c1000 step %c1 {
+    %k = arith.subi %c999, %j : index
+    %v = memref.load %x[%k] : memref<1000xf32>
+    %w = arith.mulf %v, %v : f32
+    memref.store %w, %y[%j] : memref<1000xf32>
+  }
+  return
+}
+
+// -----
+
+// Where gathers are slow, each lane loads from where its index says; division by a power of two is an op of vectors.
+// CHECK-LABEL: func.func @looked_up
+// CHECK-NOT: vector.load
+// CHECK: return
+// APART: module attributes {lamina.vectors}
+// APART-LABEL: func.func @looked_up
+// APART: %[[I:.*]] = vector.load %arg1[%{{.*}}] : memref<800xi64>, vector<4xi64>
+// APART: %[[D:.*]] = arith.divsi %[[I]], %{{.*}} : vector<4xi64>
+// APART: %[[K:.*]] = arith.index_cast %[[D]] : vector<4xi64> to vector<4xindex>
+// APART: %[[A:.*]] = vector.extract %[[K]][0] : index from vector<4xindex>
+// APART: vector.extract %[[K]][3]
+// APART: %[[X:.*]] = memref.load %arg0[%[[A]], %arg3] : memref<100x8xf64>
+// APART: vector.from_elements %[[X]], %{{.*}}, %{{.*}}, %{{.*}} : vector<4xf64>
+func.func @looked_up(%x: memref<100x8xf64>, %i: memref<800xi64>, %y: memref<800xf64>, %column: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : i64
+  %c800 = arith.constant 800 : index
+  scf.for %j = %c0 to %c800 step %c1 {
+    %n = memref.load %i[%j] : memref<800xi64>
+    %d = arith.divsi %n, %c8 : i64
+    %k = arith.index_cast %d : i64 to index
+    %v = memref.load %x[%k, %column] : memref<100x8xf64>
+    %a = math.exp %v : f64
+    %b = arith.mulf %a, %v : f64
+    %c = arith.subf %b, %a : f64
+    memref.store %c, %y[%j] : memref<800xf64>
+  }
+  return
+}
+
+// -----
+
+// A loop that does little to what it looks up is left to LLVM.
+// APART-LABEL: func.func @moved
+// APART-NOT: vector.load
+// APART: return
+func.func @moved(%x: memref<100xf64>, %i: memref<800xi64>, %y: memref<800xf64>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c800 = arith.constant 800 : index
+  scf.for %j = %c0 to %c800 step %c1 {
+    %n = memref.load %i[%j] : memref<800xi64>
+    %k = arith.index_cast %n : i64 to index
+    %v = memref.load %x[%k] : memref<100xf64>
+    memref.store %v, %y[%j] : memref<800xf64>
   }
   return
 }
