@@ -35,11 +35,16 @@ LIBRARIES = {
 }
 BY_PLUGIN = {
     "blackjax_sampling": "blackjax",
+    "diffrax_equations": "diffrax",
+    "equinox_models": "equinox",
     "jaxopt_solvers": "jaxopt",
     "keras_training": "keras",
+    "optax_training": "optax",
+    "optimistix_solvers": "optimistix",
     "orbax_checkpoints": "orbax-checkpoint",
 }
-"""Run by JAX on lamina alone: they reach into JAX's inside, where `lamina.as_jax` does not follow."""
+"""Run by JAX on lamina alone: they reach into JAX's inside, where `lamina.as_jax` does not follow; or
+test/ecosystem runs the library there."""
 
 
 def numbers(value: Any) -> list[float]:
