@@ -247,9 +247,19 @@ def _compilation_of(artifact: Any) -> Any:
 
 
 @cache_on_jaxpr
-def _jaxpr_entry(closed: ClosedJaxpr, name: str, device: Any) -> FastPathEntry:
+def _jaxpr_entry(closed: ClosedJaxpr, name: str, device: Any, requested: Any) -> FastPathEntry:
     out_tree = tree.structure([0] * len(closed.jaxpr.outvars))
-    return compile_program(closed, name, device=device).entry(out_tree)
+    return compile_program(closed, name, device=device, requested=requested).entry(out_tree)
+
+
+def _requested_of(closed: ClosedJaxpr, name: str, args: Sequence[Any]) -> Any:
+    """What is asked of a program on these operands that is to be partitioned; None for others."""
+    from lamina.placement import place_of
+    from lamina.sharding.requested import requested_shardings
+
+    results = [None] * len(closed.jaxpr.outvars)
+    places = list(map(place_of, args))
+    return requested_shardings(closed, places, results, lambda i: f"operand {i}", name)
 
 
 def _device_of(args: Sequence[Any], name: str) -> Any:
@@ -272,7 +282,9 @@ def run_jaxpr(closed: ClosedJaxpr, name: str, args: Sequence[Any]) -> list[Any]:
     guards.check_transfers(args)
     guards.refuse_execution(name)
     args = as_own_arrays(args)
-    entry = _jaxpr_entry(closed, name, _device_of(args, name))
+    device = _device_of(args, name)
+    requested = None if device is not None else _requested_of(closed, name, args)
+    entry = _jaxpr_entry(closed, name, device, requested)
     if value_checks.active():
         return value_checks.checked(name, entry, args, closed)
     return entry(args)
@@ -283,15 +295,22 @@ def compile_primitive(primitive: Primitive, params: dict[str, Any]) -> Callable[
     from lamina.interpreters.staging import trace_to_jaxpr
 
     of_keys: dict[Any, Any] = {}  # what the fast path does not read
+    of_places: dict[Any, Any] = {}  # and what is placed: by types and shardings
 
     def miss(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         guards.check_transfers(args)
         guards.refuse_execution(primitive.name)
         args = tuple(as_own_arrays(args))
         device = _device_of(args, primitive.name)
-        signature = tuple(map(get_aval, args)) if of_keys else ()
+        signature = tuple(map(get_aval, args)) if of_keys or of_places else ()
         if signature in of_keys and device is None:
             return of_keys[signature](args), None
+        if of_places and not value_checks.active():
+            from lamina.placement import place_of
+
+            entry = of_places.get((signature, tuple(map(place_of, args))))
+            if entry is not None:
+                return _run_placed(primitive.name, entry, args), None
         for x in args:
             if isinstance(x, Tracer):
                 from lamina.interpreters.staging import raise_leaked
@@ -305,18 +324,31 @@ def compile_primitive(primitive: Primitive, params: dict[str, Any]) -> Callable[
         with FilteredTracebacks(tracing=True):
             closed = trace_to_jaxpr(fun, [get_aval(x) for x in args])
         out: Any = list(range(len(closed.jaxpr.outvars))) if primitive.multiple_results else 0
-        program = compile_program(closed, primitive.name, device=device)
+        requested = None if device is not None else _requested_of(closed, primitive.name, args)
+        program = compile_program(closed, primitive.name, device=device, requested=requested)
         entry = program.entry(tree.structure(out))
         if value_checks.active():
             return value_checks.checked_primitive(primitive, params, entry, list(args)), None
         from lamina import placement
 
         if any(map(placement.is_pythons, args)) or guards.watching_transfers():
-            found = placement.common_devices(args, lambda i: f"operand {i}", primitive.name)
-            result = entry(list(args))
-            return placement.place_results(found, placement.by_shape(args), result), None
+            if len(of_places) >= _MOST_PLACED:
+                of_places.clear()
+            of_places[tuple(map(get_aval, args)), tuple(map(placement.place_of, args))] = entry
+            return _run_placed(primitive.name, entry, args), None
         if isinstance(entry, PhysicalEntry) and device is None:
             of_keys[tuple(map(get_aval, args))] = entry
         return entry(list(args)), entry
 
     return CompiledFunction(miss)
+
+
+_MOST_PLACED = 256  # programs of one operation, for operands that were placed
+
+
+def _run_placed(name: str, entry: Any, args: Sequence[Any]) -> Any:
+    """The results of an operation on operands that were placed, as they are."""
+    from lamina import placement
+
+    found = placement.common_devices(args, lambda i: f"operand {i}", name)
+    return placement.place_results(found, placement.by_shape(args), entry(list(args)))
