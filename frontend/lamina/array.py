@@ -16,6 +16,7 @@ from lamina.core import dtypes
 from lamina.core.array_class import Array
 from lamina.core.library import library
 from lamina.records import Record
+from lamina.runtime.processes import current as current_processes
 
 _DLPACK_CPU, _DLPACK_CUDA, _DLPACK_CUDA_MANAGED = 1, 2, 13
 
@@ -26,9 +27,21 @@ class Device(Record):
     platform: str
     id: int
 
-    process_index = 0
-    host_id = 0
-    local_hardware_id = None
+    @property
+    def process_index(self) -> int:
+        """The process that it belongs to. GPUs are numbered in each process by itself."""
+        processes = current_processes()
+        return processes.of_device(self.id) if self.platform == "cpu" else processes.rank
+
+    host_id = process_index
+
+    @property
+    def local_hardware_id(self) -> int | None:
+        """Its number among the devices of its process."""
+        processes = current_processes()
+        if self.platform != "cpu":
+            return self.id
+        return self.id - sum(processes.devices[: self.process_index])
 
     def memory_stats(self) -> dict[str, int]:
         """Bytes in use and to be had. CPU devices share one memory: it is that of all together."""
@@ -77,6 +90,12 @@ class Device(Record):
 
 
 CPU = Device("cpu", 0)
+
+
+def first_cpu() -> Device:
+    """Where this process makes arrays that nobody placed: its first device."""
+    first = current_processes().first_device()
+    return CPU if first == 0 else Device("cpu", first)
 
 
 class Shard(Record):
@@ -245,6 +264,8 @@ class ArrayImpl(runtime.ArrayBase, Array):
     def __repr__(self) -> str:
         if self.is_deleted():
             return f"<deleted array with shape={self.dtype.name}{list(self.shape)}>"
+        if not (self.is_fully_addressable or self.is_fully_replicated):
+            return f"Array(shape={self.shape}, dtype={self.dtype.name})"
         prefix, width = "Array(", np.get_printoptions()["linewidth"]
         kind = f"dtype={self.dtype.name}" + (", weak_type=True" if self.weak_type else "")
         if self.size == 0:
@@ -279,7 +300,7 @@ class ArrayImpl(runtime.ArrayBase, Array):
     @property
     def _home(self) -> Device:
         number = self.device_number
-        return CPU if number is None else Device("cuda", number)
+        return first_cpu() if number is None else Device("cuda", number)
 
     @property
     def device(self) -> Any:
@@ -301,8 +322,8 @@ class ArrayImpl(runtime.ArrayBase, Array):
 
     @property
     def is_fully_addressable(self) -> bool:
-        """Whether this process can read all of the array."""
-        return True
+        """Whether all of the array's devices belong to this process."""
+        return self.placement is None or self.placement.is_fully_addressable
 
     @property
     def is_fully_replicated(self) -> bool:
@@ -311,25 +332,31 @@ class ArrayImpl(runtime.ArrayBase, Array):
 
     @property
     def addressable_shards(self) -> list[Shard]:
-        """The parts, one for each device."""
+        """The parts on devices of this process."""
+        return [s for s in self.global_shards if s.data is not None]
+
+    @property
+    def global_shards(self) -> list[Shard]:
+        """The parts, one for each device; those on devices of other processes have data None."""
         from lamina.placement import shards_of
         from lamina.sharding import SingleDeviceSharding
 
         sharding = self.sharding
         seen: dict[Any, int] = {}
         shards = []
-        parts = zip(sharding.device_list, sharding.indices(self.shape), shards_of(self, sharding))
-        for device, index, data in parts:
+        data = dict(zip(sharding.here, shards_of(self, sharding), strict=True))
+        parts = zip(sharding.device_list, sharding.indices(self.shape), strict=True)
+        for position, (device, index) in enumerate(parts):
             key = tuple((s.start, s.stop) for s in index)
             replica = seen[key] = seen.get(key, -1) + 1
-            placed = runtime.place_array(data, SingleDeviceSharding(device))
-            shards.append(Shard(device, index, replica, placed))
+            mine = data.get(position)
+            if mine is not None:
+                mine = runtime.place_array(mine, SingleDeviceSharding(device))
+            shards.append(Shard(device, index, replica, mine))
         return shards
 
-    global_shards = addressable_shards
-
     def addressable_data(self, index: int) -> ArrayImpl:
-        """The part on the device of this index."""
+        """The part on this process's device of this index."""
         return self.addressable_shards[index].data
 
     def copy_to_host_async(self) -> None:

@@ -130,7 +130,7 @@ def _is_positive(value: Any) -> None:
 
 
 def _check_topics(topics: Any) -> None:
-    known = {"retrace", "compile", "cache", "partition"}
+    known = {"retrace", "compile", "cache", "partition", "distributed"}
     if isinstance(topics, str) or not known.issuperset(topics):
         got = topics if isinstance(topics, str) else ", ".join(map(str, topics))
         raise ValueError(f"expected some of {', '.join(sorted(known))}; got {got}")
@@ -462,7 +462,7 @@ warn_of_misspelt(os.environ)
 def logs(topic: str) -> bool:
     """Whether a topic is to be logged.
 
-    topic  "retrace", "compile", "cache" or "partition".
+    topic  "retrace", "compile", "cache", "partition" or "distributed".
 
     >>> with lamina.config.log_compiles(True):
     ...     print(lamina.config.logs("compile"))

@@ -1,7 +1,9 @@
-"""The devices: N virtual ones on this machine's CPU, and its GPUs ("cuda").
+"""The devices: N virtual ones on this machine's CPU, those of the processes that work with this one,
+and this machine's GPUs ("cuda").
 
 The CPU's share one memory; each is a thread where programs run on several. Their number is the
-setting num_cpu_devices (LAMINA_NUM_CPU_DEVICES). Which platforms are used, and which is the
+setting num_cpu_devices (LAMINA_NUM_CPU_DEVICES); where processes work together (lamina.distributed),
+what it is when they meet. Which platforms are used, and which is the
 default, says the setting platforms (LAMINA_PLATFORMS).
 """
 
@@ -18,6 +20,7 @@ from lamina.core import tree
 from lamina.core.array_class import Array
 from lamina.core.array_likes import ArrayLike
 from lamina.core.library import library
+from lamina.runtime import processes
 
 T = TypeVar("T")
 
@@ -42,28 +45,37 @@ def devices(backend: str | None = None) -> list[Device]:
     """
     if _checked_backend(backend) == "cuda":
         return [_gpu(i) for i in range(_gpu_count(backend))]
+    together = processes.current()
+    if together is not processes.ALONE:
+        return [_device(i) for i in range(sum(together.devices))]
     return [_device(i) for i in range(max(1, config.num_cpu_devices.value))]
 
 
 def local_devices(
     process_index: int | None = None, backend: str | None = None, host_id: int | None = None
 ) -> list[Device]:
-    """The devices of this process: all of them.
+    """The devices of one process.
 
-    process_index  0, the number of this process, or None.
+    process_index  the number of a process; None: this one.
     backend        "cpu" or "cuda"; by default that of default_backend().
     host_id        an older name of process_index.
+
+    Raises ValueError where there is no such process.
 
     >>> lamina.local_devices() == lamina.devices()
     True
     """
-    if process_index not in (None, 0):
-        raise ValueError(f"Unknown process_index {process_index}")
-    return devices(backend)
+    together = processes.current()
+    index = host_id if process_index is None else process_index
+    if index is None:
+        index = together.rank
+    if not 0 <= index < together.size:
+        raise ValueError(f"Unknown process_index {index}")
+    return [d for d in devices(backend) if d.process_index == index]
 
 
 def device_count(backend: str | None = None) -> int:
-    """The number of devices.
+    """The number of devices of all processes.
 
     backend  "cpu" or "cuda"; by default that of default_backend(). Raises RuntimeError for others.
 
@@ -78,14 +90,14 @@ def local_device_count(backend: str | None = None) -> int:
 
     backend  "cpu" or "cuda"; by default that of default_backend().
 
-    >>> lamina.local_device_count() == lamina.device_count()
+    >>> lamina.local_device_count() == len(lamina.local_devices())
     True
     """
-    return len(devices(backend))
+    return len(local_devices(backend=backend))
 
 
 def process_count(backend: str | None = None) -> int:
-    """The number of processes that work together: 1, for lamina runs in one.
+    """The number of processes that work together (lamina.distributed).
 
     backend  a platform's name, not looked at.
 
@@ -93,11 +105,11 @@ def process_count(backend: str | None = None) -> int:
     1
     """
     _checked_backend(backend)
-    return 1
+    return processes.current().size
 
 
 def process_index(backend: str | None = None) -> int:
-    """The number of this process among those that work together: 0.
+    """The number of this process among those that work together, from 0.
 
     backend  a platform's name, not looked at.
 
@@ -105,7 +117,7 @@ def process_index(backend: str | None = None) -> int:
     0
     """
     _checked_backend(backend)
-    return 0
+    return processes.current().rank
 
 
 def process_indices(backend: str | None = None) -> list[int]:

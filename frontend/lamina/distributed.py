@@ -1,15 +1,30 @@
-"""Several processes that work together: lamina programs run in one."""
+"""Several processes that work together: started by MPI's launcher, each with its devices."""
 
 from __future__ import annotations
 
+import atexit
+import json
+import os
+import socket
+import sys
+import threading
 from collections.abc import Sequence
-from typing import Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
+from lamina import config, runtime
 from lamina.core.library import library
+from lamina.log_lines import write
+from lamina.runtime import processes
+
+if TYPE_CHECKING:
+    from lamina.runtime.mpi import Mpi
 
 __all__ = ["initialize", "is_initialized", "shutdown"]
 
 _initialized = False
+_mpi: Mpi | None = None
+_owner = 0
 
 
 def initialize(
@@ -17,31 +32,114 @@ def initialize(
     num_processes: int | None = None,
     process_id: int | None = None,
     local_device_ids: int | Sequence[int] | None = None,
+    cluster_detection_method: str | None = None,
+    initialization_timeout: int = 300,
     **options: Any,
 ) -> None:
-    """Says that this process is the only one, for programs that begin so: lamina runs in one
-    process.
+    """Joins the processes that MPI's launcher started with this one.
 
-    coordinator_address  without effect,
-    num_processes        1 or None,
-    process_id           0 or None,
-    local_device_ids     without effect; and so are other options.
+    coordinator_address     without effect: the launcher knows where the processes are.
+    num_processes           how many there are, None for what the launcher says.
+    process_id              the number of this one, None for the rank that MPI gives it.
+    local_device_ids        without effect, as is cluster_detection_method, and are other options.
+    initialization_timeout  seconds to wait for the others, after which this process ends.
 
-    Raises NotImplementedError where there are to be more processes; RuntimeError where it was said
-    before.
+    Call it before anything that asks for devices, in every process, as in
+    `mpiexec -n 4 python train.py`. A process that no launcher started is alone: no MPI is loaded.
+    From then on `devices()` are those of all processes, and `local_devices()` this one's: as many as
+    the setting num_cpu_devices says. An exception that nobody catches ends all processes.
+
+    Raises RuntimeError where it was called before, where MPI is missing or other processes do not come,
+    and where num_processes or process_id are not what the launcher says.
 
     >>> lamina.distributed.initialize(num_processes=1, process_id=0)
     >>> lamina.distributed.shutdown()
     """
     global _initialized
-    if num_processes not in (None, 1) or process_id not in (None, 0):
-        raise NotImplementedError(
-            f"[distributed] num_processes={num_processes}, process_id={process_id}: {library.name} runs "
-            f"programs in one process. {library.variable('num_cpu_devices')} gives it several devices."
-        )
     if _initialized:
         raise RuntimeError("distributed.initialize should only be called once.")
+    from lamina.runtime.mpi import HOW_TO_INSTALL, launched_processes
+
+    launched = launched_processes()
+    if launched in (None, 1):
+        if num_processes not in (None, 1) or process_id not in (None, 0):
+            raise RuntimeError(
+                f"[distributed] num_processes={num_processes}, process_id={process_id}, and no launcher of MPI "
+                f"started this process: start all of them at once, by `mpiexec -n {num_processes or 'N'} python "
+                f"{os.path.basename(sys.argv[0]) or 'program.py'}` or srun. Where there is no mpiexec, "
+                f"{HOW_TO_INSTALL}. Without processes, {library.variable('num_cpu_devices')} gives one several "
+                "devices."
+            )
+    else:
+        _join(launched or 0, num_processes, process_id, float(initialization_timeout))
     _initialized = True
+
+
+def _join(launched: int, num_processes: int | None, process_id: int | None, seconds: float) -> None:
+    global _mpi, _owner
+    from lamina.runtime.mpi import MpiError, load
+
+    end = threading.Timer(seconds, _end_for_missing, (launched, seconds))
+    end.daemon = True
+    end.start()  # nothing else gets MPI out of waiting for processes that do not come
+    try:
+        mpi = load()
+    except MpiError as error:
+        raise RuntimeError(f"[distributed] {error}") from None
+    finally:
+        end.cancel()
+    if launched > 1 and mpi.size != launched:
+        raise RuntimeError(
+            f"[distributed] the launcher started {launched} processes, and {mpi.name} knows of {mpi.size}: they "
+            "belong to different installations of MPI. Use the mpiexec that came with it, or name the "
+            "launcher's library in LAMINA_MPI ('mpi4py' for the one that mpi4py is built on)"
+        )
+    for given, told, name in ((num_processes, mpi.size, "num_processes"), (process_id, mpi.rank, "process_id")):
+        if given is not None and given != told:
+            raise RuntimeError(f"[distributed] {name} is {told}, as MPI says, not {given}: leave it out")
+    devices = max(1, config.num_cpu_devices.value)
+    if devices * devices * 4 > mpi.interface["most_tags"]:
+        raise RuntimeError(f"[distributed] {devices} devices in one process are more than {mpi.name} tells apart")
+    processes.join(mpi, devices, seconds)
+    _mpi, _owner = mpi, os.getpid()
+    _share_cpus()
+    _end_together()
+    write("distributed", 0.0, f"process {mpi.rank} of {mpi.size}, {devices} devices, {mpi.name}")
+
+
+def _end_for_missing(launched: int, seconds: float) -> None:
+    print(
+        f"[distributed] waited {seconds:g} s for {launched or 'the other'} processes to call "
+        "distributed.initialize; this process ends (initialization_timeout sets the seconds)",
+        file=sys.stderr,
+        flush=True,
+    )
+    os._exit(1)
+
+
+def _share_cpus() -> None:
+    """Processes that may use the same CPUs share them, unless the user says how many threads each has."""
+    if "LAMINA_NUM_THREADS" in os.environ:
+        return
+    mine = json.dumps([socket.gethostname(), sorted(os.sched_getaffinity(0))]).encode()
+    sharers = processes.gather("distributed.initialize", mine).count(mine)
+    runtime.set_num_threads(max(1, runtime.get_num_threads() // sharers))
+
+
+def _end_together() -> None:
+    """An exception that ends this process ends the others, which would wait for it."""
+    before = sys.excepthook
+
+    def end(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+        before(kind, error, traceback)
+        if _mpi is not None and os.getpid() == _owner:
+            print(f"[distributed] process {_mpi.rank} of {_mpi.size} ends, and with it all", file=sys.stderr)
+            sys.stdout.flush()
+            sys.stderr.flush()
+            _mpi.abort(1)
+
+    sys.excepthook = end
+    atexit.register(shutdown)
 
 
 def is_initialized() -> bool:
@@ -54,9 +152,22 @@ def is_initialized() -> bool:
 
 
 def shutdown() -> None:
-    """Takes initialize back; does nothing where it was not called.
+    """Takes initialize back: this process says that it has come to its end, and waits for the others to
+    say so. Does nothing where initialize was not called. The end of the program does it, too.
 
     >>> lamina.distributed.shutdown()
     """
-    global _initialized
+    global _initialized, _mpi
     _initialized = False
+    mpi, _mpi = _mpi, None
+    if mpi is None or os.getpid() != _owner:
+        return
+    trouble = runtime.trouble_of_processes()
+    if trouble:  # the others can't be waited for
+        print(f"[distributed] process {mpi.rank} of {mpi.size} ends after: {trouble}", file=sys.stderr)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        mpi.abort(1)
+    runtime.tell_processes("")
+    processes.leave()
+    mpi.finalize()

@@ -11,7 +11,7 @@ from lamina import config
 def write(topic: str, seconds: float, text: str, more: Sequence[str] = ()) -> None:
     """Says what was done and how long it took, where the topic is to be logged.
 
-    topic    one of `config.log`: retrace, compile, cache, partition
+    topic    one of `config.log`: retrace, compile, cache, partition, distributed
     seconds  what it took
     more     lines that belong to this one, written below it
     """

@@ -183,8 +183,8 @@ def put(array: ArrayImpl, sharding: Sharding) -> ArrayImpl:
 
 # ---- shards -------------------------------------------------------------------------------------
 def shards_of(array: ArrayImpl, sharding: Sharding) -> list[ArrayImpl]:
-    """The parts of an array for each device of a sharding. Parts that are contiguous in memory
-    share it."""
+    """The parts of an array for each device of a sharding that is of this process. Parts that are
+    contiguous in memory share it."""
     if array.shards is not None and array.placement is not None:
         mine = array.placement
         if mine == sharding or mine.is_equivalent_to(sharding, array.ndim):
@@ -192,7 +192,7 @@ def shards_of(array: ArrayImpl, sharding: Sharding) -> list[ArrayImpl]:
     indices = sharding.indices(array.shape)
     parts: dict[Any, ArrayImpl] = {}
     out = []
-    for index in indices:
+    for index in [indices[position] for position in sharding.here]:
         key = tuple((s.start, s.stop) for s in index)
         if key not in parts:
             parts[key] = _part(array, index)
@@ -218,6 +218,12 @@ def gather(array: ArrayImpl) -> ArrayImpl:
     indices = sharding.indices(array.shape)
     if sharding.is_fully_replicated:
         return shards[0]
+    if not sharding.is_fully_addressable:
+        raise RuntimeError(
+            f"an array of shape {array.shape} spans devices of several processes, of which this one can read "
+            f"only its own part: {library}.experimental.multihost_utils.process_allgather(x) gives all of "
+            "it to every process, x.addressable_shards the parts that are here"
+        )
     whole = np.empty(array.shape, array.dtype)
     filled = set()
     for index, shard in zip(indices, shards, strict=True):
@@ -231,7 +237,7 @@ def gather(array: ArrayImpl) -> ArrayImpl:
 def from_shards(
     shape: Sequence[int], sharding: Sharding, shards: Sequence[ArrayImpl], weak_type: bool = False
 ) -> ArrayImpl:
-    """The array of which these are the parts, in the order of the sharding's devices."""
+    """The array of which these are the parts, in the order of the sharding's devices here."""
     if isinstance(sharding, SingleDeviceSharding):
         return runtime.place_array(shards[0], sharding)
     dtype = shards[0].dtype

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "collective_exchange.h"
 #include "collective_shares.h"
 #include "threads.h"
 
@@ -31,51 +32,60 @@ const char* const kNames[] = {"all_reduce",  "reduce_scatter",     "all_gather",
 
 // --- Meetings ------------------------------------------------------------------------------------
 
-Team::Team(std::string program, int size, int64_t timeout_ns)
-    : program_(std::move(program)), size_(size), timeout_ns_(timeout_ns) {}
+Team::Team(std::string program, const Places* places, int64_t timeout_ns)
+    : program_(std::move(program)), places_(places), timeout_ns_(timeout_ns) {}
 
-const std::vector<Team::Slot>* Team::meet(const char* what, const CollectiveSpec* spec,
-                                          int64_t group, int member, int size, Slot slot) {
+std::vector<Team::Slot>* Team::meet(const Group& group, int member, Slot slot) {
   std::unique_lock lock(mutex_);
-  Meeting& meeting = meetings_[{spec, group}];
-  meeting.slots.resize(size);
+  Meeting& meeting = this->meeting(group);
+  meeting.slots.resize(group.size);
   meeting.slots[member] = slot;
-  if (!wait(meeting, what, size, lock)) return nullptr;
+  if (!wait(meeting, group, lock)) return nullptr;
   ++meeting.working;
   return &meeting.slots;
 }
 
-bool Team::leave(const char* what, const CollectiveSpec* spec, int64_t group, int size) {
+bool Team::meet_again(const Group& group) {
   std::unique_lock lock(mutex_);
-  Meeting& meeting = meetings_[{spec, group}];
+  Meeting& meeting = this->meeting(group);
   if (--meeting.working == 0 && failed_) changed_.notify_all();
-  return wait(meeting, what, size, lock);
+  if (!wait(meeting, group, lock)) return false;
+  ++meeting.working;
+  return true;
 }
 
-bool Team::wait(Meeting& meeting, const char* what, int size, std::unique_lock<std::mutex>& lock) {
-  if (wait_for_others(meeting, what, size, lock)) return true;
+bool Team::leave(const Group& group) {
+  std::unique_lock lock(mutex_);
+  Meeting& meeting = this->meeting(group);
+  if (--meeting.working == 0 && failed_) changed_.notify_all();
+  return wait(meeting, group, lock);
+}
+
+bool Team::wait(Meeting& meeting, const Group& group, std::unique_lock<std::mutex>& lock) {
+  if (wait_for_others(meeting, group, lock)) return true;
   // Those at work still write into this device's memory; nobody starts in a run that has failed.
   changed_.wait(lock, [&] { return meeting.working == 0; });
   return false;
 }
 
-bool Team::wait_for_others(Meeting& meeting, const char* what, int size,
+bool Team::wait_for_others(Meeting& meeting, const Group& group,
                            std::unique_lock<std::mutex>& lock) {
   if (failed_) return false;
-  if (++meeting.arrived == size) {
+  if (++meeting.arrived == group.here) {
     meeting.arrived = 0;
     ++meeting.generation;
     changed_.notify_all();
     // Those that were let go are no longer waiting, though they have not woken yet.
-    waiting_ -= size - 1;
+    waiting_ -= group.here - 1;
     return true;
   }
+  const int devices = static_cast<int>(places_->here().size());
   const uint64_t generation = meeting.generation;
   ++waiting_;
-  if (waiting_ + done_ == size_) {
+  if (waiting_ + done_ == devices) {
     fail_locked(
-        Error{std::string("[") + what + "] " + std::to_string(done_) + " of " +
-                  std::to_string(size_) + " devices of " + program_ +
+        Error{std::string("[") + group.what + "] " + std::to_string(done_) + " of " +
+                  std::to_string(devices) + " devices of " + program_ +
                   " never came to it: the devices took different branches or made different "
                   "numbers of steps",
               nullptr, nullptr});
@@ -85,9 +95,9 @@ bool Team::wait_for_others(Meeting& meeting, const char* what, int size,
   while (meeting.generation == generation && !failed_) {
     if (changed_.wait_until(lock, deadline) == std::cv_status::timeout &&
         meeting.generation == generation) {
-      fail_locked(Error{std::string("[") + what + "] of " + program_ + " waited " +
+      fail_locked(Error{std::string("[") + group.what + "] of " + program_ + " waited " +
                             std::to_string(timeout_ns_ / 1000000) + " ms: " +
-                            std::to_string(meeting.arrived) + " of " + std::to_string(size) +
+                            std::to_string(meeting.arrived) + " of " + std::to_string(group.here) +
                             " devices have come (LAMINA_COLLECTIVE_TIMEOUT sets the seconds)",
                         nullptr, nullptr});
     }
@@ -111,10 +121,11 @@ void Team::fail(Error error) {
 void Team::finished() {
   std::lock_guard lock(mutex_);
   ++done_;
-  if (!failed_ && waiting_ > 0 && waiting_ + done_ == size_) {
+  const int devices = static_cast<int>(places_->here().size());
+  if (!failed_ && waiting_ > 0 && waiting_ + done_ == devices) {
     fail_locked(
         Error{"a collective of " + program_ + " waits for " + std::to_string(done_) + " of " +
-                  std::to_string(size_) +
+                  std::to_string(devices) +
                   " devices that have come to the end: the devices took different branches or made "
                   "different numbers of steps",
               nullptr, nullptr});
@@ -135,6 +146,12 @@ int64_t collective_timeout_ns() { return timeout_ns.load(); }
 namespace {
 
 [[noreturn]] void give_up(Device* here) { std::longjmp(here->exit, 1); }
+
+int count_here(const Places& places, const int64_t* members, int size) {
+  int count = 0;
+  for (int i = 0; i < size; ++i) count += places.is_here(static_cast<int>(members[i]));
+  return count;
+}
 
 // Devices alone in their group, and programs that run on one device only.
 bool alone(CollectiveKind kind, const CollectiveSpec& spec, const void* operand, void* result) {
@@ -190,16 +207,27 @@ extern "C" void lamina_collective(int32_t kind_number, const void* operand, void
     permute(spec, {{operand, result}}, 0);
     return;
   }
+  const Places& places = here->team->places();
+  Team::Group meeting{what, &spec, group, size, size};
+  if (places.spans_processes()) {
+    meeting.here = permutes ? static_cast<int>(places.here().size())
+                            : count_here(places, spec.members + group * spec.group_size, size);
+  }
   bool together = false, done = true;
   {
-    const auto* slots = here->team->meet(what, &spec, group, member, size, {operand, result});
+    auto* slots = here->team->meet(meeting, member, {operand, result});
     together = slots != nullptr;
-    if (together && permutes) permute(spec, *slots, me);
-    if (together && !permutes) done = do_share(kind, spec, *slots, member);
+    if (together && meeting.here < size) {
+      together = share_with_others(here, kind, meeting, slots, member, &done);
+    } else if (together && permutes) {
+      permute(spec, *slots, me);
+    } else if (together) {
+      done = do_share(kind, spec, *slots, member);
+    }
   }
   if (!done) {
     here->team->fail(std::string("[") + what + "] can't combine elements of this type so");
   }
-  if (together) together = here->team->leave(what, &spec, group, size);
+  if (together) together = here->team->leave(meeting);
   if (!together) give_up(here);
 }

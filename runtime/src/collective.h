@@ -2,8 +2,8 @@
 //
 // A Team is one such run. Each device is a thread; a collective is a meeting of the devices of a
 // group, in which each says where its operand and its result are, does its share of the work, and
-// leaves when all have done theirs. Another transport (MPI, NCCL) would stand behind
-// lamina_collective.
+// leaves when all have done theirs. Where devices of the group are in other processes, one of those
+// here exchanges with these what the others need for their shares (collective_exchange.h).
 #pragma once
 
 #include <atomic>
@@ -62,21 +62,52 @@ enum class ElementKind : int64_t {
 };
 enum class ReduceOp : int64_t { kAdd, kMultiply, kMinimum, kMaximum, kAnd, kOr, kXor };
 
+// Where the devices of a run are.
+class LAMINA_SHARED Places {
+ public:
+  // All in this process.
+  explicit Places(int size);
+  // process[d] is where device d is; those of process `mine` are here.
+  Places(std::vector<int> process, int mine);
+
+  int size() const { return static_cast<int>(process_.size()); }
+  const std::vector<int>& here() const { return here_; }  // the devices of this process
+  bool is_here(int device) const { return process_[device] == mine_; }
+  bool spans_processes() const { return here_.size() < process_.size(); }
+  int process(int device) const { return process_[device]; }
+  // The number of a device among those of its process, and how many one process has at most.
+  int number(int device) const { return number_[device]; }
+  int most() const { return most_; }
+
+ private:
+  std::vector<int> process_, number_, here_;
+  int mine_, most_ = 0;
+};
+
 // One run of a program on several devices.
 class Team {
  public:
-  Team(std::string program, int size, int64_t timeout_ns);
+  Team(std::string program, const Places* places, int64_t timeout_ns);
 
   struct Slot {
     const void* operand;
     void* result;
   };
-  // Waits for the whole group; gives everybody's slots, in the group's order. Null where the run
-  // has failed.
-  const std::vector<Slot>* meet(const char* what, const CollectiveSpec* spec, int64_t group,
-                                int member, int size, Slot slot);
-  // Waits until the whole group has done its work. False where the run has failed.
-  bool leave(const char* what, const CollectiveSpec* spec, int64_t group, int size);
+  // The devices of this process that meet in a collective.
+  struct Group {
+    const char* what;
+    const CollectiveSpec* spec;
+    int64_t number;  // of the spec's groups
+    int size;        // devices of the group, wherever they are
+    int here;        // of these in this process
+  };
+  // Waits for those of this process; gives everybody's slots, in the group's order, with nothing
+  // for devices elsewhere. Null where the run has failed.
+  std::vector<Slot>* meet(const Group& group, int member, Slot slot);
+  // Waits until those of this process have come as far. False where the run has failed.
+  bool meet_again(const Group& group);
+  // Waits until those of this process have done their work. False where the run has failed.
+  bool leave(const Group& group);
 
   void fail(const std::string& message) { fail(Error{message, nullptr, nullptr}); }
   void fail(Error error);
@@ -84,7 +115,9 @@ class Team {
   const Error& error() const { return error_; }
   bool has_failed() const { return failed_.load(std::memory_order_relaxed); }
   const std::string& program() const { return program_; }
-  int size() const { return size_; }
+  const Places& places() const { return *places_; }
+  int size() const { return places_->size(); }
+  int64_t timeout_ns() const { return timeout_ns_; }
 
  private:
   struct Meeting {
@@ -93,13 +126,13 @@ class Team {
     uint64_t generation = 0;
     std::vector<Slot> slots;
   };
-  bool wait(Meeting& meeting, const char* what, int size, std::unique_lock<std::mutex>& lock);
-  bool wait_for_others(Meeting& meeting, const char* what, int size,
-                       std::unique_lock<std::mutex>& lock);
+  Meeting& meeting(const Group& group) { return meetings_[{group.spec, group.number}]; }
+  bool wait(Meeting& meeting, const Group& group, std::unique_lock<std::mutex>& lock);
+  bool wait_for_others(Meeting& meeting, const Group& group, std::unique_lock<std::mutex>& lock);
   void fail_locked(Error error);
 
   const std::string program_;
-  const int size_;
+  const Places* const places_;
   const int64_t timeout_ns_;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -118,10 +151,10 @@ struct Device {
 };
 Device* current_device();
 
-// Calls body(context, device) once for each device of a new team, each on a thread of its own.
-// Gives the first failure, or an empty error.
-LAMINA_SHARED Error run_team(const std::string& program, int size,
-                             Error (*body)(void* context, int device), void* context);
+// Calls body(context, i) once for each device of a new team that is here, each on a thread of its
+// own; the i-th of them is device places.here()[i]. Gives the first failure, or an empty error.
+LAMINA_SHARED Error run_team(const std::string& program, const Places& places,
+                             Error (*body)(void* context, int i), void* context);
 
 // This thread becomes a device, or none.
 void enter_device(Device* device);

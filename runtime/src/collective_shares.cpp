@@ -15,7 +15,7 @@ namespace lamina {
 namespace {
 
 // Elements [lo, hi) of the operands, shifted by `shift` elements, combined in the group's order.
-// All results get them, or only `result` where it is not null.
+// All results that are here get them, or only `result` where it is not null.
 template <typename T, typename F>
 void combine(const Slots& slots, int64_t lo, int64_t hi, int64_t shift, T* result, F f) {
   constexpr int64_t kBlock = 1024;
@@ -32,6 +32,7 @@ void combine(const Slots& slots, int64_t lo, int64_t hi, int64_t shift, T* resul
       continue;
     }
     for (const Team::Slot& slot : slots) {
+      if (slot.result == nullptr) continue;
       std::memcpy(static_cast<T*>(slot.result) + at, block, n * sizeof(T));
     }
   }
@@ -152,7 +153,9 @@ bool reduce_halves(const Job& job) {
         static_cast<uint16_t*>(job.result)[i] = rounded;
         continue;
       }
-      for (const Team::Slot& slot : job.slots) static_cast<uint16_t*>(slot.result)[i] = rounded;
+      for (const Team::Slot& slot : job.slots) {
+        if (slot.result != nullptr) static_cast<uint16_t*>(slot.result)[i] = rounded;
+      }
     }
   });
 }
@@ -197,6 +200,14 @@ bool reduce(ElementKind kind, const Job& job) {
 
 // --- One device's share --------------------------------------------------------------------------
 
+int64_t part_of(const CollectiveSpec& spec, int64_t member, int64_t size) {
+  return spec.count * member / size;
+}
+
+bool reduce_all_of(const CollectiveSpec& spec, const Slots& slots, int64_t lo, int64_t hi) {
+  return reduce(ElementKind(spec.dtype), {slots, lo, hi, 0, nullptr, ReduceOp(spec.op)});
+}
+
 bool do_share(CollectiveKind kind, const CollectiveSpec& spec, const Slots& slots, int member) {
   const auto n = static_cast<int64_t>(slots.size());
   const int64_t bytes = spec.count * spec.element_size;
@@ -205,16 +216,20 @@ bool do_share(CollectiveKind kind, const CollectiveSpec& spec, const Slots& slot
   switch (kind) {
     case CollectiveKind::kAllReduce:
       // Each combines its part for everybody.
-      return reduce(ElementKind(spec.dtype), {slots, spec.count * member / n,
-                                              spec.count * (member + 1) / n, 0, nullptr, op});
+      return reduce(ElementKind(spec.dtype), {slots, part_of(spec, member, n),
+                                              part_of(spec, member + 1, n), 0, nullptr, op});
     case CollectiveKind::kReduceScatter:
       return reduce(ElementKind(spec.dtype),
                     {slots, 0, spec.count, spec.count * member, result, op});
     case CollectiveKind::kAllGather:
-      for (int64_t m = 0; m < n; ++m) std::memcpy(result + m * bytes, slots[m].operand, bytes);
+      for (int64_t m = 0; m < n; ++m) {
+        if (result + m * bytes == slots[m].operand) continue;  // it came from elsewhere
+        std::memcpy(result + m * bytes, slots[m].operand, bytes);
+      }
       return true;
     case CollectiveKind::kAllToAll:
       for (int64_t m = 0; m < n; ++m) {
+        if (slots[m].operand == nullptr) continue;  // it came from elsewhere
         std::memcpy(result + m * bytes, static_cast<const char*>(slots[m].operand) + member * bytes,
                     bytes);
       }
@@ -231,7 +246,8 @@ void permute(const CollectiveSpec& spec, const Slots& slots, int me) {
   const int64_t bytes = spec.count * spec.element_size;
   for (int64_t pair = 0; pair < spec.groups; ++pair) {
     if (spec.members[2 * pair + 1] != me) continue;
-    std::memcpy(slots[me].result, slots[spec.members[2 * pair]].operand, bytes);
+    const void* operand = slots[spec.members[2 * pair]].operand;
+    if (operand != nullptr) std::memcpy(slots[me].result, operand, bytes);  // else it came already
     return;
   }
   std::memset(slots[me].result, 0, bytes);

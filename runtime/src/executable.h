@@ -10,6 +10,8 @@
 
 namespace lamina {
 
+class Places;
+
 namespace cuda {
 struct Program;
 }
@@ -45,8 +47,9 @@ bool execute(ExecutableObject* executable, const Leaf* leaves, size_t count,
              std::vector<Ref<Buffer>>* results);
 
 // Runs the executable once on each of several devices that meet in its collectives. `arguments`
-// holds a sequence of arrays for each device; gives a list of lists. Returns when all are done.
-PyObject* execute_team(ExecutableObject* executable, PyObject* arguments);
+// holds a sequence of arrays for each device that is here; gives a list of lists. Returns when all
+// of these are done. Without places, all devices are here.
+PyObject* execute_team(ExecutableObject* executable, PyObject* arguments, const Places* places);
 
 // Output `index` as an Array. `placement` is the sharding of results on a GPU, or null.
 PyObject* wrap_output(ExecutableObject* executable, size_t index, Ref<Buffer> buffer,

@@ -92,11 +92,17 @@ bool make_results(const Program& program, DeviceCall* call,
 
 }  // namespace
 
-PyObject* execute_team(ExecutableObject* executable, PyObject* arguments) {
+PyObject* execute_team(ExecutableObject* executable, PyObject* arguments, const Places* given) {
   const Program& program = *executable->program;
   const Owned devices(PySequence_Fast(arguments, "a sequence of arguments for each device"));
   if (!devices) return nullptr;
   const Py_ssize_t count = PySequence_Fast_GET_SIZE(devices.get());
+  const Places places = given == nullptr ? Places(static_cast<int>(count)) : *given;
+  if (places.here().size() != static_cast<size_t>(count)) {
+    PyErr_Format(PyExc_ValueError, "[%s] runs on %zu devices here, got arguments for %zd",
+                 program.name.c_str(), places.here().size(), count);
+    return nullptr;
+  }
   TeamCall call{&program, std::vector<DeviceCall>(static_cast<size_t>(count))};
   std::vector<std::vector<ArrayObject*>> objects(static_cast<size_t>(count));
   for (Py_ssize_t d = 0; d < count; ++d) {
@@ -120,9 +126,11 @@ PyObject* execute_team(ExecutableObject* executable, PyObject* arguments) {
   {
     const WithoutGil unlocked;
     const InNativeCode running;
-    error = run_team(program.name, static_cast<int>(count), run_device, &call);
+    error = run_team(program.name, places, run_device, &call);
   }
   if (!error.empty()) {
+    // Messages that were under way may still write into arrays of this call.
+    if (places.spans_processes()) new std::vector<DeviceCall>(std::move(call.devices));
     if (!here.raise()) raise_run_error(error);
     return nullptr;
   }

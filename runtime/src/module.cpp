@@ -6,6 +6,7 @@
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include "array.h"
 #include "callback.h"
@@ -22,6 +23,7 @@
 #include "leaf.h"
 #include "mapping.h"
 #include "platform.h"
+#include "processes.h"
 #include "signature.h"
 #include "sort.h"
 #include "threads.h"
@@ -286,15 +288,69 @@ void define_state(nb::module_& m) {
       },
       "For the interpreter's exit: ends the dispatcher thread if its calls are over soon, and lets "
       "the process end under them if not.");
+  nb::class_<Places>(m, "Places", "Where the devices are that run a program together.")
+      .def(nb::init<std::vector<int>, int>(), nb::arg("process"), nb::arg("mine"),
+           "process[d] is where device d is, and this process is `mine`.")
+      .def_prop_ro("here", &Places::here, "The devices of this process.");
   m.def(
       "run_on_devices",
-      [](nb::handle executable, nb::handle arguments) {
+      [](nb::handle executable, nb::handle arguments, const Places* places) {
         if (Py_TYPE(executable.ptr()) != executable_type) throw nb::type_error("no Executable");
-        return checked(
-            execute_team(reinterpret_cast<ExecutableObject*>(executable.ptr()), arguments.ptr()));
+        return checked(execute_team(reinterpret_cast<ExecutableObject*>(executable.ptr()),
+                                    arguments.ptr(), places));
       },
-      nb::arg("executable"), nb::arg("arguments"),
-      "Runs an Executable once on each device; arguments[d] are device d's arrays.");
+      nb::arg("executable"), nb::arg("arguments"), nb::arg("places").none() = nb::none(),
+      "Runs an Executable once on each device; arguments[i] are the arrays of the i-th device that "
+      "is here.");
+  m.def(
+      "join_processes",
+      [](int rank, int size, int64_t handle_size, uint64_t isend, uint64_t irecv, uint64_t test,
+         uint64_t iprobe, uint64_t communicator, uint64_t byte, int64_t most_tags) {
+        Processes::join(rank, size,
+                        {handle_size, isend, irecv, test, iprobe, communicator, byte, most_tags});
+      },
+      nb::arg("rank"), nb::arg("size"), nb::kw_only(), nb::arg("handle_size"), nb::arg("isend"),
+      nb::arg("irecv"), nb::arg("test"), nb::arg("iprobe"), nb::arg("communicator"),
+      nb::arg("byte"), nb::arg("most_tags"),
+      "From now on this is process `rank` of `size`, which send each other messages by MPI: "
+      "addresses "
+      "of its functions, and handles.");
+  m.def(
+      "gather_from_processes",
+      [](const std::string& what, const nb::bytes& given, double seconds) {
+        Processes* const processes = Processes::joined();
+        if (processes == nullptr) throw std::runtime_error(what + ": this process is alone");
+        const std::string bytes(given.c_str(), given.size());
+        const auto timeout_ns =
+            seconds > 0 ? static_cast<int64_t>(seconds * 1e9) : collective_timeout_ns();
+        std::vector<std::string> all;
+        Error error;
+        {
+          const WithoutGil unlocked;
+          error = processes->all_gather(what, bytes, timeout_ns, &all);
+        }
+        if (!error.empty()) throw std::runtime_error(error.message);
+        nb::list out;
+        for (const std::string& each : all) out.append(nb::bytes(each.data(), each.size()));
+        return out;
+      },
+      nb::arg("what"), nb::arg("given"), nb::arg("seconds"),
+      "The bytes that every process gives, in the order of the processes. RuntimeError where one "
+      "does not come within the seconds; 0: as long as collectives wait.");
+  m.def(
+      "trouble_of_processes",
+      [] {
+        return Processes::joined() == nullptr ? std::string() : Processes::joined()->trouble();
+      },
+      "Why the processes no longer work together; empty where they do.");
+  m.def("leave_processes", Processes::leave, "This process is alone again.");
+  m.def(
+      "tell_processes",
+      [](const std::string& reason) {
+        if (Processes* processes = Processes::joined()) processes->tell_others(reason);
+      },
+      nb::arg("reason"),
+      "Says to all others that this process can't go on, or (empty) has come to its end.");
   m.def("set_collective_timeout", set_collective_timeout, nb::arg("seconds"),
         "How long a device waits in a collective for others that compute; 0 for the default.");
   m.def("pool_stats", stats);

@@ -3,10 +3,12 @@
 // One thread a device, started when first needed and kept. The caller is device 0.
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 #include <thread>
 
 #include "collective.h"
+#include "processes.h"
 
 namespace lamina {
 
@@ -16,18 +18,20 @@ thread_local int teams_left = 0;
 
 struct Task {
   Team* team;
-  int size;  // the team's own may be read by its members only: others may wake when it is gone
+  int size;  // devices here. The team may be read by its members only: others may wake when it is
+             // gone
   Error (*body)(void*, int);
   void* context;
 };
 
 void run_device(const Task& task, int index) {
-  Device here{task.team, index, {}};
+  const int number = task.team->places().here()[index];
+  Device here{task.team, number, {}};
   enter_device(&here);
   Error error = task.body(task.context, index);
   enter_device(nullptr);
   if (!error.empty()) {
-    if (!error.cause) error.message = "device " + std::to_string(index) + ": " + error.message;
+    if (!error.cause) error.message = "device " + std::to_string(number) + ": " + error.message;
     task.team->fail(std::move(error));
   }
   task.team->finished();
@@ -97,6 +101,20 @@ class DeviceThreads {
 
 }  // namespace
 
+Places::Places(int size) : process_(size, 0), number_(size), here_(size), mine_(0), most_(size) {
+  for (int d = 0; d < size; ++d) number_[d] = here_[d] = d;
+}
+
+Places::Places(std::vector<int> process, int mine)
+    : process_(std::move(process)), number_(process_.size()), mine_(mine) {
+  std::map<int, int> counts;
+  for (size_t d = 0; d < process_.size(); ++d) {
+    number_[d] = counts[process_[d]]++;
+    most_ = std::max(most_, number_[d] + 1);
+    if (process_[d] == mine_) here_.push_back(static_cast<int>(d));
+  }
+}
+
 OutsideTeam::OutsideTeam() : device_(current_device()) {
   if (device_ == nullptr) return;
   enter_device(nullptr);
@@ -109,15 +127,26 @@ OutsideTeam::~OutsideTeam() {
   --teams_left;
 }
 
-Error run_team(const std::string& program, int size, Error (*body)(void* context, int device),
-               void* context) {
+Error run_team(const std::string& program, const Places& places,
+               Error (*body)(void* context, int i), void* context) {
   if (teams_left > 0) {
     return {program + " runs on several devices, and was called by a callback of such a program, " +
                 "which has them all: give the callback's part to one device",
             nullptr, nullptr};
   }
-  Team team(program, size, collective_timeout_ns());
-  DeviceThreads::instance().run({&team, size, body, context});
+  Processes* const processes = places.spans_processes() ? Processes::joined() : nullptr;
+  if (places.spans_processes()) {
+    const std::string trouble =
+        processes == nullptr ? "this process has left them" : processes->trouble();
+    if (!trouble.empty()) {
+      return {program + " runs on several processes, which no longer work together: " + trouble,
+              nullptr, nullptr};
+    }
+  }
+  Team team(program, &places, collective_timeout_ns());
+  DeviceThreads::instance().run({&team, static_cast<int>(places.here().size()), body, context});
+  // Others wait for what this process will never send.
+  if (processes != nullptr && !team.error().empty()) processes->tell_others(team.error().message);
   return team.error();
 }
 

@@ -20,7 +20,8 @@ def make_array_from_callback(
     data_callback: Callable[[Index], Any],
     dtype: Any = None,
 ) -> ArrayImpl:
-    """The array whose part `index` is data_callback(index), asked for once for each part.
+    """The array whose part `index` is data_callback(index), asked for once for each part that a device
+    of this process has. Every process of the sharding calls it.
 
     shape          of the whole array.
     sharding       how it is cut.
@@ -35,7 +36,8 @@ def make_array_from_callback(
     parts: dict[Any, ArrayImpl] = {}
     shards = []
     expected = sharding.shard_shape(shape)
-    for index in sharding.indices(shape):
+    indices = sharding.indices(shape)
+    for index in [indices[position] for position in sharding.here]:
         key = tuple((s.start, s.stop) for s in index)
         if key not in parts:
             data = data_callback(index)
@@ -57,7 +59,7 @@ def make_array_from_single_device_arrays(
 
     shape     of the whole array.
     sharding  how it is cut.
-    arrays    its parts, one for each device.
+    arrays    its parts, one for each device of this process.
     dtype     of the array; by default that of the parts.
 
     Raises ValueError where there are too few, or a part has another shape or is elsewhere.
@@ -66,18 +68,19 @@ def make_array_from_single_device_arrays(
     >>> lamina.make_array_from_single_device_arrays((4,), x.sharding, [x]).tolist()
     [0, 1, 2, 3]
     """
-    if len(arrays) != sharding.num_devices:
+    devices = [sharding.device_list[position] for position in sharding.here]
+    if len(arrays) != len(devices):
         raise ValueError(
-            f"Expected {sharding.num_devices} per-device arrays (this is how many devices are "
+            f"Expected {len(devices)} per-device arrays (this is how many devices are "
             f"addressable by the sharding), but got {len(arrays)}"
         )
     expected = sharding.shard_shape(shape)
     where = {x.device: x for x in arrays}
-    if set(where) != set(sharding.device_list):
+    if set(where) != set(devices):
         raise ValueError(
             "Addressable devices and per-device arrays devices do not match. Sharding contains "
-            f"devices {set(sharding.device_list) - set(where)} that are not present in per-device "
-            f"arrays, per-device arrays contain devices {set(where) - set(sharding.device_list)} "
+            f"devices {set(devices) - set(where)} that are not present in per-device "
+            f"arrays, per-device arrays contain devices {set(where) - set(devices)} "
             "that are not present in the sharding."
         )
     for x in arrays:
@@ -86,29 +89,88 @@ def make_array_from_single_device_arrays(
                 f"When making an array from single-device arrays the input arrays must have the "
                 f"shape of a shard. Got {x.shape}, expected {expected} for {sharding}"
             )
-    shards = [runtime.place_array(where[d], None) for d in sharding.device_list]
+    shards = [runtime.place_array(where[d], None) for d in devices]
     return placement.from_shards(shape, sharding, shards)
 
 
 def make_array_from_process_local_data(
-    sharding: Sharding, local_data: Any, global_shape: Sequence[int] | None = None
+    sharding: Sharding, local_data: Any, global_shape: Any = None
 ) -> Any:
-    """This process's data under a sharding: there is one process, so it is all of it.
+    """An array of which each process gives the part that its devices hold.
 
     sharding      how the array is cut.
-    local_data    a pytree of arrays.
-    global_shape  the shape of the whole array, that of the data.
+    local_data    a pytree of arrays: what this process holds, its parts side by side in their order.
+    global_shape  the shape of the whole array, or a pytree of such. Where it is local_data's along a
+                  dimension, the data is the whole along that. None: what the parts of all processes
+                  make.
+
+    Raises ValueError where the data is no part of such an array.
 
     >>> sharding = lamina.sharding.SingleDeviceSharding(lamina.devices()[0])
     >>> lamina.make_array_from_process_local_data(sharding, np.arange(4)).tolist()
     [0, 1, 2, 3]
     """
-    if global_shape is not None and tuple(global_shape) != np.shape(local_data):
-        raise ValueError(
-            f"one process holds all of the array: global_shape {tuple(global_shape)} is not the "
-            f"data's {np.shape(local_data)}"
-        )
-    return tree.map(lambda x: placement.put(runtime.to_array(x), sharding), local_data)
+
+    def one(data: Any, shape: Any) -> Any:
+        data = np.asarray(data)
+        return _of_process(sharding, data, None if shape is None else tuple(shape))
+
+    if global_shape is None or _is_shape(global_shape):
+        return tree.map(lambda x: one(x, global_shape), local_data)
+    leaves, structure = tree.flatten(local_data)
+    shapes = tree.broadcast_prefix(global_shape, local_data, _is_shape)
+    return tree.unflatten(structure, [one(x, shape) for x, shape in zip(leaves, shapes, strict=True)])
+
+
+def _is_shape(value: Any) -> bool:
+    return value is None or (isinstance(value, tuple) and all(isinstance(n, int) for n in value))
+
+
+def _of_process(sharding: Sharding, data: np.ndarray, shape: tuple[int, ...] | None) -> ArrayImpl:
+    parts = _parts(sharding, data.ndim)
+    held = _parts_here(sharding, parts)
+    if shape is None:
+        for dim, n in enumerate(data.shape):
+            if n % len(held[dim]):
+                raise ValueError(
+                    f"this process holds {len(held[dim])} of {parts[dim]} parts along dimension {dim} of "
+                    f"{sharding}, and its data of shape {data.shape} can't be cut so"
+                )
+        shape = tuple(n // len(h) * p for n, h, p in zip(data.shape, held, parts, strict=True))
+    if len(shape) != data.ndim:
+        raise ValueError(f"global_shape {shape} and data of shape {data.shape} differ in rank")
+    sizes = sharding.shard_shape(shape)
+    for dim, n in enumerate(data.shape):
+        if n not in (shape[dim], sizes[dim] * len(held[dim])):
+            raise ValueError(
+                f"along dimension {dim} of an array of shape {shape} under {sharding} this process holds "
+                f"{sizes[dim] * len(held[dim])}, or gives all {shape[dim]}; its data has {n}"
+            )
+
+    def part(index: Index) -> np.ndarray:
+        place = []
+        for dim, at in enumerate(index):
+            if data.shape[dim] == shape[dim]:
+                place.append(at)
+                continue
+            start = held[dim].index((at.start or 0) // sizes[dim]) * sizes[dim]
+            place.append(slice(start, start + sizes[dim]))
+        return data[tuple(place)]
+
+    return make_array_from_callback(shape, sharding, part)
+
+
+def _parts(sharding: Sharding, rank: int) -> tuple[int, ...]:
+    """Into how many parts each dimension is cut."""
+    cut = getattr(sharding, "parts", None)
+    return tuple(cut(dim) if cut is not None else 1 for dim in range(rank))
+
+
+def _parts_here(sharding: Sharding, parts: tuple[int, ...]) -> list[list[int]]:
+    """Which parts of each dimension this process holds."""
+    indices = sharding.indices(parts)  # of an array with one element in each part
+    mine = [indices[position] for position in sharding.here]
+    return [sorted({index[dim].start or 0 for index in mine}) for dim in range(len(parts))]
 
 
 def reshard(xs: Any, out_shardings: Any) -> Any:

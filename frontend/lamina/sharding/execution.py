@@ -9,6 +9,7 @@ from lamina import placement, runtime
 from lamina.array import ArrayImpl
 from lamina.core import tree
 from lamina.key_array import as_logical
+from lamina.runtime import processes
 from lamina.sharding.layout import Layout
 from lamina.sharding.shardings import NamedSharding
 
@@ -32,6 +33,12 @@ class DeviceProgram:
         self.donated = [plan.kept[i] for i in (*plan.aliases, *plan.donors)]
         self.computes = bool(plan.closed.jaxpr.outvars or plan.closed.effects)
         self.logical = {i: d for i, d in enumerate(plan.logical_out) if d is not None}
+        self.places = processes.places(tuple(d.id for d in layout.mesh.device_list))
+        if self.places is not None and not self.places.here:
+            raise ValueError(
+                f"{plan.name} runs on {layout.mesh!r}, which has no device of process {processes.current().rank}: "
+                "processes outside of a mesh don't call its programs"
+            )
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         arrays = [runtime.to_array(x) for x in leaves]
@@ -39,8 +46,9 @@ class DeviceProgram:
         if self.computes:
             places = zip(plan.kept, layout.inputs, strict=True)
             blocks = [*self.consts, *(placement.shards_of(arrays[i], s) for i, s in places)]
-            per_device = [[block[d] for block in blocks] for d in range(layout.mesh.size)]
-            results = runtime.run_on_devices(self.executable, per_device)
+            here = range(layout.mesh.size if self.places is None else len(self.places.here))
+            per_device = [[block[d] for block in blocks] for d in here]
+            results = runtime.run_on_devices(self.executable, per_device, self.places)
         for i in self.donated:
             arrays[i].delete()
         outs: list[Any] = []

@@ -14,6 +14,7 @@ import numpy as np
 
 from lamina.core.library import library
 from lamina.devices import devices as all_devices
+from lamina.runtime.processes import current as current_processes
 
 
 class AxisType(enum.Enum):
@@ -125,15 +126,26 @@ class Mesh(_Axes):
 
     @property
     def local_mesh(self) -> Mesh:
-        """The part of this process: all of it."""
-        return self
+        """The part of this process. Raises ValueError where that is no grid."""
+        if not self.is_multi_process:
+            return self
+        mine = np.vectorize(lambda d: d.process_index == current_processes().rank, otypes=[bool])(self.devices)
+        where = [np.unique(along) for along in np.nonzero(mine)]
+        part = self.devices[np.ix_(*where)]
+        if part.size != mine.sum():
+            raise ValueError(f"the devices of process {current_processes().rank} are no grid in {self!r}")
+        return Mesh(part, self.axis_names, self.axis_types)
 
     @property
     def local_devices(self) -> list[Any]:
         """The devices of this process."""
-        return list(self.device_list)
+        rank = current_processes().rank
+        return [d for d in self.device_list if d.process_index == rank]
 
-    is_multi_process = False
+    @property
+    def is_multi_process(self) -> bool:
+        """Whether its devices belong to several processes."""
+        return len({d.process_index for d in self.device_list}) > 1
 
     def __eq__(self, other: object) -> bool:
         return self is other or (

@@ -6,10 +6,19 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from lamina.runtime.processes import current as current_processes
 from lamina.sharding.mesh import AbstractMesh, Mesh
 from lamina.sharding.spec import PartitionSpec
 
 Index = tuple[slice, ...]
+
+
+def positions_here(devices: Sequence[Any]) -> Sequence[int]:
+    """The positions among devices of those that belong to this process."""
+    processes = current_processes()
+    if processes.size == 1:
+        return range(len(devices))
+    return [i for i, d in enumerate(devices) if d.process_index == processes.rank]
 
 
 class Sharding:
@@ -28,16 +37,24 @@ class Sharding:
         return set(self.device_list)
 
     @property
+    def here(self) -> Sequence[int]:
+        """The positions in device_list of this process's devices."""
+        return positions_here(self.device_list)
+
+    @property
     def addressable_devices(self) -> set[Any]:
-        """Those of this process."""
-        return self.device_set
+        """The devices of this process."""
+        return {self.device_list[position] for position in self.here}
 
     @property
     def num_devices(self) -> int:
         """How many devices there are."""
         return len(self.device_list)
 
-    is_fully_addressable = True
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether all devices are of this process."""
+        return len(self.here) == self.num_devices
 
     @property
     def is_fully_replicated(self) -> bool:
@@ -52,7 +69,10 @@ class Sharding:
         """The part of an array of this shape that each device holds."""
         return dict(zip(self.device_list, self.indices(global_shape), strict=True))
 
-    addressable_devices_indices_map = devices_indices_map
+    def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, Index]:
+        """The same for the devices of this process."""
+        indices = self.indices(global_shape)
+        return {self.device_list[position]: indices[position] for position in self.here}
 
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
         """The shape of a device's part."""

@@ -237,7 +237,7 @@ void execute_on_all(const LoadedExecutable& executable, const LoadedExecutable_E
     call.is_ready();
   }
   const lamina::Error error = run_team(
-      compiled.name, static_cast<int>(args.num_devices),
+      compiled.name, lamina::Places(static_cast<int>(args.num_devices)),
       [](void* context, int device) {
         auto* const here = static_cast<TeamCall*>(context);
         return here->devices[static_cast<size_t>(device)].run(here->functions);
