@@ -46,20 +46,44 @@ def current() -> Processes:
     return _current
 
 
-def join(mpi: Mpi, devices: int, seconds: float) -> None:
+_SPINNING_SECONDS = 100e-6
+"""How long a thread that waits for messages keeps its CPU busy, where each process has one: longer than
+messages take on one machine, shorter than anybody minds."""
+
+
+class Facts(NamedTuple):
+    """What processes tell each other when they meet."""
+
+    devices: int
+    host: str
+    cpus: tuple[int, ...]  # those it may use
+
+
+def join(mpi: Mpi, devices: int, seconds: float) -> int:
     """Becomes one of MPI's processes, with so many devices; hears from the others how many they have.
+    Gives how many processes use this one's CPUs.
 
     Raises RuntimeError where one of them does not come within the seconds.
     """
+    import json
+    import socket
+
     global _current
     _runtime.join_processes(mpi.rank, mpi.size, **mpi.interface)
+    mine = Facts(devices, socket.gethostname(), tuple(sorted(os.sched_getaffinity(0))))
+    given = json.dumps(mine).encode()
     try:
-        counts = gather("distributed.initialize", str(devices).encode(), seconds)
+        received = exchange("distributed.initialize", [given] * mpi.size, seconds)
     except RuntimeError:
         _runtime.leave_processes()
         raise
+    facts = [json.loads(each) for each in received]
+    all_facts = [Facts(n, host, tuple(cpus)) for n, host, cpus in facts]
+    sharers = sum((f.host, f.cpus) == (mine.host, mine.cpus) for f in all_facts)
+    _runtime.set_spinning(_SPINNING_SECONDS if sharers <= len(mine.cpus) else 0)
     places.cache_clear()
-    _current = Processes(mpi.rank, tuple(map(int, counts)))
+    _current = Processes(mpi.rank, tuple(f.devices for f in all_facts))
+    return sharers
 
 
 def leave() -> None:
@@ -79,9 +103,13 @@ def _alone_in_child() -> None:
 os.register_at_fork(after_in_child=_alone_in_child)
 
 
-def gather(what: str, given: bytes, seconds: float = 0) -> list[bytes]:
-    """The bytes that every process gives, in their order; `what` is what waits for them."""
-    return _runtime.gather_from_processes(what, given, seconds)
+def exchange(what: str, given: list[bytes], seconds: float = 0) -> list[bytes]:
+    """given[p] goes to process p; the bytes that each process has for this one, in their order. `what`
+    is what waits. Raises RuntimeError where one does not come within the seconds; 0: as long as
+    collectives wait."""
+    if _current is ALONE and len(given) == 1:
+        return given
+    return _runtime.exchange_with_processes(what, given, seconds)
 
 
 @functools.lru_cache(1024)

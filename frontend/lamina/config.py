@@ -427,6 +427,8 @@ ELSEWHERE = {
     "LAMINA_DUMP_PASSES": "changed, all: what follows each pass (or each that changed something), too.",
     "LAMINA_COMPILE_WORKERS": "Processes that compile kernels of large programs beside this one, 0 for "
     "none; by default one for each idle CPU, eight at most, where enough is left to compile.",
+    "LAMINA_MPI": "What carries messages between processes: the path of a library of MPI's standard ABI, or "
+    "mpi4py; by default what is found (docs/scaling.md).",
     "LAMINA_NUM_THREADS": "Threads of parallel kernels, which `lamina.set_num_threads` changes; by "
     "default the CPUs this process may use.",
     "LAMINA_PROCESSOR": "The processor that this process takes its own to be, as one with fewer features: "

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import atexit
-import json
 import os
-import socket
 import sys
 import threading
 from collections.abc import Sequence
@@ -100,9 +98,10 @@ def _join(launched: int, num_processes: int | None, process_id: int | None, seco
     devices = max(1, config.num_cpu_devices.value)
     if devices * devices * 4 > mpi.interface["most_tags"]:
         raise RuntimeError(f"[distributed] {devices} devices in one process are more than {mpi.name} tells apart")
-    processes.join(mpi, devices, seconds)
+    sharers = processes.join(mpi, devices, seconds)
     _mpi, _owner = mpi, os.getpid()
-    _share_cpus()
+    if "LAMINA_NUM_THREADS" not in os.environ:  # else the user says
+        runtime.set_num_threads(max(1, runtime.get_num_threads() // sharers))
     _end_together()
     write("distributed", 0.0, f"process {mpi.rank} of {mpi.size}, {devices} devices, {mpi.name}")
 
@@ -117,15 +116,6 @@ def _end_for_missing(launched: int, seconds: float) -> None:
     os._exit(1)
 
 
-def _share_cpus() -> None:
-    """Processes that may use the same CPUs share them, unless the user says how many threads each has."""
-    if "LAMINA_NUM_THREADS" in os.environ:
-        return
-    mine = json.dumps([socket.gethostname(), sorted(os.sched_getaffinity(0))]).encode()
-    sharers = processes.gather("distributed.initialize", mine).count(mine)
-    runtime.set_num_threads(max(1, runtime.get_num_threads() // sharers))
-
-
 def _end_together() -> None:
     """An exception that ends this process ends the others, which would wait for it."""
     before = sys.excepthook
@@ -133,13 +123,20 @@ def _end_together() -> None:
     def end(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
         before(kind, error, traceback)
         if _mpi is not None and os.getpid() == _owner:
-            print(f"[distributed] process {_mpi.rank} of {_mpi.size} ends, and with it all", file=sys.stderr)
-            sys.stdout.flush()
-            sys.stderr.flush()
-            _mpi.abort(1)
+            _abort(f"process {_mpi.rank} of {_mpi.size} ends, and with it all")
 
     sys.excepthook = end
     atexit.register(shutdown)
+
+
+def _abort(why: str) -> None:
+    global _mpi
+    mpi, _mpi = _mpi, None
+    assert mpi is not None
+    print(f"[distributed] {why}", file=sys.stderr)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    mpi.abort(1)
 
 
 def is_initialized() -> bool:
@@ -159,15 +156,13 @@ def shutdown() -> None:
     """
     global _initialized, _mpi
     _initialized = False
-    mpi, _mpi = _mpi, None
-    if mpi is None or os.getpid() != _owner:
+    if _mpi is None or os.getpid() != _owner:
         return
     trouble = runtime.trouble_of_processes()
     if trouble:  # the others can't be waited for
-        print(f"[distributed] process {mpi.rank} of {mpi.size} ends after: {trouble}", file=sys.stderr)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        mpi.abort(1)
+        _abort(f"process {_mpi.rank} of {_mpi.size} ends after: {trouble}")
+        return
+    mpi, _mpi = _mpi, None
     runtime.tell_processes("")
     processes.leave()
     mpi.finalize()

@@ -172,6 +172,10 @@ def put(array: ArrayImpl, sharding: Sharding) -> ArrayImpl:
         check_divides(sharding, array.shape, "One of device_put args")
     if array.placement == sharding and (array.device_number is not None) == on_gpu:
         return array
+    if array.shards is not None and not (array.is_fully_addressable or array.is_fully_replicated):
+        from lamina.sharding.moves import move
+
+        return move(array, sharding)
     if array.shards is not None:
         array.block_until_ready()  # gathers: the shards of the new sharding are cut from the whole
     if on_gpu:

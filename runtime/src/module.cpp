@@ -316,27 +316,38 @@ void define_state(nb::module_& m) {
       "addresses "
       "of its functions, and handles.");
   m.def(
-      "gather_from_processes",
-      [](const std::string& what, const nb::bytes& given, double seconds) {
+      "exchange_with_processes",
+      [](const std::string& what, const std::vector<nb::bytes>& given, double seconds) {
         Processes* const processes = Processes::joined();
         if (processes == nullptr) throw std::runtime_error(what + ": this process is alone");
-        const std::string bytes(given.c_str(), given.size());
+        if (given.size() != static_cast<size_t>(processes->size())) {
+          throw std::invalid_argument(what + ": something for each process");
+        }
+        std::vector<std::string> sent, received;
+        for (const nb::bytes& each : given) sent.emplace_back(each.c_str(), each.size());
         const auto timeout_ns =
             seconds > 0 ? static_cast<int64_t>(seconds * 1e9) : collective_timeout_ns();
-        std::vector<std::string> all;
         Error error;
         {
           const WithoutGil unlocked;
-          error = processes->all_gather(what, bytes, timeout_ns, &all);
+          error = processes->exchange(what, sent, timeout_ns, &received);
         }
         if (!error.empty()) throw std::runtime_error(error.message);
         nb::list out;
-        for (const std::string& each : all) out.append(nb::bytes(each.data(), each.size()));
+        for (const std::string& each : received) out.append(nb::bytes(each.data(), each.size()));
         return out;
       },
       nb::arg("what"), nb::arg("given"), nb::arg("seconds"),
-      "The bytes that every process gives, in the order of the processes. RuntimeError where one "
-      "does not come within the seconds; 0: as long as collectives wait.");
+      "given[p] goes to process p; the bytes that each process has for this one, in their order. "
+      "RuntimeError where one does not come within the seconds; 0: as long as collectives wait.");
+  m.def(
+      "set_spinning",
+      [](double seconds) {
+        if (Processes* processes = Processes::joined()) {
+          processes->set_spinning(static_cast<int64_t>(seconds * 1e9));
+        }
+      },
+      nb::arg("seconds"), "How long a thread that waits for messages keeps its CPU busy.");
   m.def(
       "trouble_of_processes",
       [] {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kNewsTag = 0, kReservedTags = 2;
 constexpr int64_t kLargestMessage = int64_t{1} << 30;  // counts of MPI are int
-constexpr int64_t kYieldAfterNs = 5'000, kSleepAfterNs = 1'000'000, kLookEveryNs = 2'000'000;
+constexpr int64_t kSleepAfterNs = 1'000'000, kLookEveryNs = 2'000'000;
 constexpr long kSleepNs = 20'000;
 
 std::unique_ptr<Processes>& joined_processes() {
@@ -138,43 +138,39 @@ void Processes::tell_others(const std::string& reason) {
   sent_.push_back(std::move(news));  // MPI may read it until the end
 }
 
-Error Processes::all_gather(const std::string& what, const std::string& given, int64_t timeout_ns,
-                            std::vector<std::string>* all) {
+Error Processes::exchange(const std::string& what, const std::vector<std::string>& given,
+                          int64_t timeout_ns, std::vector<std::string>* received) {
   const std::string in_trouble = trouble();
   if (!in_trouble.empty()) return {what + ": " + in_trouble, nullptr, nullptr};
   const auto never = [](void*) { return false; };
-  std::vector<int64_t> sizes(size_);
-  const auto size = static_cast<int64_t>(given.size());
+  std::vector<int64_t> sizes(size_), own(size_);
+  for (int process = 0; process < size_; ++process) {
+    own[process] = static_cast<int64_t>(given[process].size());
+  }
+  received->resize(size_);
   for (const bool contents : {false, true}) {
     Transfers transfers(this);
     for (int process = 0; process < size_; ++process) {
       if (process == rank_) continue;
-      if (contents) {
-        std::string& theirs = (*all)[process];
-        theirs.resize(sizes[process]);
-        transfers.receive(process, Transfers::kHostTag, theirs.data(), sizes[process]);
-      } else {
-        transfers.receive(process, Transfers::kHostTag, &sizes[process], sizeof(int64_t));
-      }
+      std::string& theirs = (*received)[process];
+      if (contents) theirs.resize(sizes[process]);
+      transfers.receive(process, Transfers::kHostTag,
+                        contents ? static_cast<void*>(theirs.data()) : &sizes[process],
+                        contents ? sizes[process] : static_cast<int64_t>(sizeof(int64_t)));
     }
     for (int process = 0; process < size_; ++process) {
       if (process == rank_) continue;
-      if (contents) {
-        transfers.send(process, Transfers::kHostTag, given.data(), size);
-      } else {
-        transfers.send(process, Transfers::kHostTag, &size, sizeof size);
-      }
+      transfers.send(process, Transfers::kHostTag,
+                     contents ? static_cast<const void*>(given[process].data()) : &own[process],
+                     contents ? own[process] : static_cast<int64_t>(sizeof(int64_t)));
     }
     Error error = transfers.wait(what, timeout_ns, never, nullptr);
-    if (!error.empty()) {
-      // MPI may still write there.
-      new std::vector<std::string>(std::move(*all));
-      new std::vector<int64_t>(std::move(sizes));
-      return error;
-    }
-    all->resize(size_);
+    if (error.empty()) continue;
+    new auto(std::move(*received));  // MPI may still write there
+    new auto(std::move(sizes));
+    return error;
   }
-  (*all)[rank_] = given;
+  (*received)[rank_] = given[rank_];
   return {};
 }
 
@@ -246,7 +242,7 @@ Error Transfers::wait(const std::string& what, int64_t timeout_ns, bool (*stop)(
     if (waited > kSleepAfterNs) {
       const timespec pause{0, kSleepNs};
       nanosleep(&pause, nullptr);
-    } else if (waited > kYieldAfterNs) {
+    } else if (waited > processes_->spinning_ns_) {
       sched_yield();
     }
   }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -44,12 +45,16 @@ class Processes {
   int rank() const { return rank_; }
   int size() const { return size_; }
   int64_t most_tags() const { return most_tags_; }
+  // How long a thread that waits for messages keeps its CPU busy: not at all where processes share
+  // one.
+  void set_spinning(int64_t ns) { spinning_ns_ = ns; }
 
   // Why no program can run on all processes any more; empty where one can.
   std::string trouble();
-  // What every process gives, from all of them, in their order. `what` is what waits.
-  Error all_gather(const std::string& what, const std::string& given, int64_t timeout_ns,
-                   std::vector<std::string>* all);
+  // given[p] goes to process p; gives what each has for this one, in their order. `what` is what
+  // waits.
+  Error exchange(const std::string& what, const std::vector<std::string>& given, int64_t timeout_ns,
+                 std::vector<std::string>* received);
   // Says to all others that this process can't go on, or (with an empty reason) has come to its
   // end.
   void tell_others(const std::string& reason);
@@ -70,6 +75,7 @@ class Processes {
   const int rank_, size_;
   const int64_t most_tags_;
   const std::unique_ptr<Mpi> mpi_;
+  std::atomic<int64_t> spinning_ns_{0};
   std::mutex mutex_;  // one thread in MPI at a time
   std::mutex trouble_mutex_;
   std::string trouble_;

@@ -1,0 +1,72 @@
+"""What goes wrong in processes that work together: `python failing.py CASE`, started by mpiexec."""
+
+import os
+import signal
+import sys
+import time
+
+import numpy as np
+
+import lamina
+from lamina import P, lax
+
+
+def total(mesh, lengths=None):
+    """The sum over all devices of what each has."""
+    sharding = lamina.sharding.NamedSharding(mesh, P("i"))
+    n = mesh.size if lengths is None else lengths
+    x = lamina.make_array_from_callback((n,), sharding, lambda at: np.ones(n, np.float32)[at])
+    summed = lamina.shard_map(lambda x: lax.psum(x, "i"), mesh=mesh, in_specs=P("i"), out_specs=P())
+    return float(lamina.jit(summed)(x)[0])
+
+
+def main(case: str) -> None:
+    if case == "absent" and os.environ.get("PMI_RANK") == "1":
+        time.sleep(60)
+    lamina.distributed.initialize(initialization_timeout=3 if case == "absent" else 300)
+    rank, mesh = lamina.process_index(), lamina.make_mesh((lamina.device_count(),), ("i",))
+    assert total(mesh) == lamina.device_count()
+    if rank == 1:
+        if case == "raises":
+            raise ValueError("this one has had enough")
+        if case == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if case == "sleeps":
+            time.sleep(60)
+        if case == "ends":
+            return
+    if case == "callback":
+
+        def fails(x):
+            if rank == 1:
+                raise ValueError("the callback has had enough")
+            return x
+
+        from lamina import pure_callback
+
+        mapped = lamina.shard_map(
+            lambda x: lax.psum(pure_callback(fails, x, x), "i"),
+            mesh=mesh,
+            in_specs=P("i"),
+            out_specs=P("i"),
+            check_vma=False,
+        )
+        sharding = lamina.sharding.NamedSharding(mesh, P("i"))
+        x = lamina.make_array_from_callback((8,), sharding, lambda at: np.ones(8, np.float32)[at])
+        try:
+            lamina.block_until_ready(lamina.jit(mapped)(x))
+        except Exception as error:
+            print(f"{rank} caught {error}", flush=True)
+            time.sleep(rank)  # the other hears of it before this one ends
+            total(mesh)  # they no longer work together
+    if case == "differ":
+        total(mesh, 8 if rank == 0 else 16)
+    if case == "interrupted":
+        if rank == 0:
+            os.kill(os.getppid(), signal.SIGINT)
+        time.sleep(60)
+    print(total(mesh), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,52 @@
+"""One process that fails ends them all, and says why; none waits for ever."""
+
+import time
+
+import pytest
+from processes.ranks import run_ranks
+
+
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [
+        ("raises", "ValueError: this one has had enough"),
+        ("sleeps", "process 1 of 2, which never came to it"),
+        ("ends", "process 1 has come to its end"),
+        (
+            "callback",
+            "process 1 failed: [jit_mapped] a Python callback raised ValueError: the callback has had enough",
+        ),
+        ("differ", "of 2, which never came to it"),
+        ("absent", "waited 3 s for 2 processes to call distributed.initialize"),
+        ("killed", "Killed (signal 9)"),
+    ],
+)
+def test_all_end(case: str, said: str) -> None:
+    start = time.perf_counter()
+    done = run_ranks(2, "failing.py", case, LAMINA_COLLECTIVE_TIMEOUT="2")
+    text = done.stdout + done.stderr
+    assert done.returncode != 0, text
+    assert said in text
+    assert time.perf_counter() - start < 40
+
+
+def test_without_a_launcher() -> None:
+    done = run_ranks(0, "-c", "import lamina; lamina.distributed.initialize('host:1', 4, 2)")
+    assert done.returncode == 1
+    assert "start all of them at once, by `mpiexec -n 4 python" in done.stderr
+    assert "pip install 'lamina[mpi]'" in done.stderr
+
+
+def test_numbers_that_the_launcher_does_not_know() -> None:
+    done = run_ranks(2, "-c", "import lamina; lamina.distributed.initialize(num_processes=3)")
+    assert done.returncode != 0
+    assert "num_processes is 2, as MPI says, not 3" in done.stderr
+
+
+def test_a_process_alone_loads_no_mpi() -> None:
+    code = (
+        "import lamina, sys; lamina.distributed.initialize(); lamina.numpy.ones(3).sum();"
+        "print('mpi4py' in sys.modules, 'libmpi' in open('/proc/self/maps').read())"
+    )
+    done = run_ranks(0, "-c", code)
+    assert done.stdout.strip() == "False False", done.stderr
