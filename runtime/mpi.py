@@ -122,13 +122,13 @@ def _by_abi(path: str) -> Mpi:
     _check(library, library.MPI_Comm_size(ours, ctypes.byref(number)))
     bound, there = ctypes.c_void_p(), ctypes.c_int()
     library.MPI_Comm_get_attr(world, _TAG_UB, ctypes.byref(bound), ctypes.byref(there))
-    most = ctypes.cast(bound, ctypes.POINTER(ctypes.c_int))[0] if there.value else 32767
+    most = int(ctypes.cast(bound, ctypes.POINTER(ctypes.c_int))[0]) if there.value else 32767
     text, length = ctypes.create_string_buffer(1 << 14), ctypes.c_int()
     library.MPI_Get_library_version(text, ctypes.byref(length))
     name = text.value.decode(errors="replace").splitlines()[0].replace("\t", " ")
     if provided.value < _THREAD_SERIALIZED:
         raise MpiError(f"{name} can't be called by several threads in turn")
-    interface = dict(
+    interface: dict[str, int] = dict(
         functions,
         handle_size=8,
         communicator=int(ours.value or 0),
@@ -147,12 +147,12 @@ def _by_mpi4py() -> Mpi:
         raise MpiError("mpi4py has initialised MPI for one thread: set mpi4py.rc.thread_level to 'serialized'")
     ours = MPI.COMM_WORLD.Dup()
     ours.Set_errhandler(MPI.ERRORS_RETURN)
-    interface = dict(
+    interface: dict[str, int] = dict(
         _addresses(ctypes.CDLL(MPI.__file__)),  # finds what the module is linked to
         handle_size=MPI._sizeof(MPI.Comm),
         communicator=MPI._handleof(ours),
         byte=MPI._handleof(MPI.BYTE),
-        most_tags=MPI.COMM_WORLD.Get_attr(MPI.TAG_UB),
+        most_tags=int(MPI.COMM_WORLD.Get_attr(MPI.TAG_UB) or 32767),
     )
     name = MPI.Get_library_version().splitlines()[0].replace("\t", " ")
     return Mpi(f"{name} by mpi4py", ours.rank, ours.size, interface, MPI, ours)

@@ -7,7 +7,6 @@ This is what `device_put` does, outside of any program. Within one, the partitio
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -54,8 +53,8 @@ def whole_of(array: ArrayImpl) -> np.ndarray:
     from lamina.sharding.shardings import NamedSharding
     from lamina.sharding.spec import PartitionSpec
 
-    mesh = array.sharding.mesh
-    return np.asarray(move(array, NamedSharding(mesh, PartitionSpec())).shards[0])
+    whole = move(array, NamedSharding(array.sharding.mesh, PartitionSpec()))
+    return np.asarray(whole.addressable_shards[0].data)
 
 
 def _boxes_by_process(sharding: Sharding, shape: Sequence[int]) -> list[list[Box]]:
