@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib as _importlib
 import typing as _typing
 
+from lamina import _loaded as _loaded
 from lamina import config as config
 from lamina import errors as errors
 from lamina import tree as tree

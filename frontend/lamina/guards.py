@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,8 +11,6 @@ from lamina.core.library import library
 from lamina.core.trace import Tracer, get_aval
 from lamina.errors import JaxRuntimeError
 from lamina.key_array import KeyArray
-
-_log = logging.getLogger("lamina")
 
 
 def refuse_execution(name: str) -> None:
@@ -47,7 +44,9 @@ def check_transfers(values: Iterable[Any], explicit: bool = False) -> None:
         what = f"host-to-device transfer: aval={get_aval(x)!r}"
         if level.startswith("disallow"):
             raise JaxRuntimeError(f"INVALID_ARGUMENT: Disallowed {what}")
-        _log.warning(what)
+        import logging
+
+        logging.getLogger("lamina").warning(what)
 
 
 def _level() -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -144,6 +143,8 @@ def chebyshev(t: Any, coefficients: Sequence[float]) -> Any:
 @functools.lru_cache
 def _powers(coefficients: tuple[float, ...]) -> tuple[float, ...]:
     """The same polynomial's coefficients by powers of t, computed exactly and rounded once."""
+    from fractions import Fraction  # takes long to load
+
     total = [Fraction(0)] * len(coefficients)
     last, this = [Fraction(0), Fraction(1)], [Fraction(1)]  # T_-1 = T_1 = t, T_0 = 1
     for c in map(Fraction, coefficients):
