@@ -168,6 +168,10 @@ def build(
                 return Program(plan, executable, _compilation_of(artifact), device, layout)
     from lamina.backends.workers import expect
 
+    if plan.requested is not None:
+        from lamina import partitioning
+
+        partitioning.begin()
     if module is None:  # they start while this process imports the compiler
         expect(len(plan.closed.jaxpr.eqns), target)
     from lamina.backends.compile import compile_module, compile_own_module

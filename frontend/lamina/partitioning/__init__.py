@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from lamina.partitioning.helper import PartitionError as PartitionError
 from lamina.partitioning.helper import Sharding as Sharding
+from lamina.partitioning.helper import begin as begin
 from lamina.partitioning.helper import missing as missing
 from lamina.partitioning.helper import partition as partition
 from lamina.partitioning.helper import version as version
 
-__all__ = ["PartitionError", "Sharding", "missing", "partition", "version"]
+__all__ = ["PartitionError", "Sharding", "begin", "missing", "partition", "version"]

@@ -112,6 +112,12 @@ def partition(code: bytes, devices: int, version: str, seconds: float = 600.0) -
     raise PartitionError(failures[0])
 
 
+def begin() -> None:
+    """Lets the process start, so that it is there when a program has been lowered."""
+    with _lock:
+        _process()
+
+
 _WAYS = 2
 _lock = new_lock()
 _running: _Process | None = None
