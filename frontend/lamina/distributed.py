@@ -90,7 +90,7 @@ def _join(launched: int, num_processes: int | None, process_id: int | None, seco
         raise RuntimeError(
             f"[distributed] the launcher started {launched} processes, and {mpi.name} knows of {mpi.size}: they "
             "belong to different installations of MPI. Use the mpiexec that came with it, or name the "
-            "launcher's library in LAMINA_MPI ('mpi4py' for the one that mpi4py is built on)"
+            f"launcher's library in {library.variable('mpi')} ('mpi4py' for the one that mpi4py is built on)"
         )
     for given, told, name in ((num_processes, mpi.size, "num_processes"), (process_id, mpi.rank, "process_id")):
         if given is not None and given != told:

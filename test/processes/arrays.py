@@ -6,6 +6,7 @@ import numpy as np
 
 import lamina
 import lamina.numpy as jnp
+import lamina.partitioning
 from lamina import P
 from lamina.experimental import multihost_utils as utils
 from lamina.sharding import Mesh, NamedSharding, SingleDeviceSharding
@@ -117,6 +118,17 @@ def unreadable(mesh: Mesh) -> None:
             raise AssertionError("read")
         except RuntimeError as error:
             assert "spans devices of several processes" in str(error)
+
+
+    missing, lamina.partitioning.missing = lamina.partitioning.missing, lambda: "there is no Shardy"
+    for use in (lamina.jit(lambda x: x + 1), lambda x: x * 3):
+        try:
+            use(x)
+            raise AssertionError("computed")
+        except ValueError as error:
+            assert "no process has" in str(error)
+            assert "there is no Shardy" in str(error)
+    lamina.partitioning.missing = missing
 
 
 def main() -> None:

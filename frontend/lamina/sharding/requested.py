@@ -2,7 +2,8 @@
 
 A program is partitioned over the devices of a mesh where an argument lies on one, a result is to, or a
 with_sharding_constraint in it names one. It is not where all that it does is done in shard_maps: those
-say what each device does (`localize`). Nor without Shardy, which is said under LAMINA_LOG=partition.
+say what each device does (`localize`). Nor without Shardy, which is said under LAMINA_LOG=partition, or is
+an error where arguments lie in several processes.
 """
 
 from __future__ import annotations
@@ -87,14 +88,14 @@ def requested_shardings(
 
     why_not = partitioning.missing()
     if why_not is not None:
-        log_lines.write("partition", 0.0, f"{function}: one program on whole arrays: {why_not}")
+        _on_whole_arrays(inputs, names, function, why_not)
         return None
     distinct = {m.shape_tuple: m for m in reversed(every)}
     meshes = (mesh, *(m for m in distinct.values() if m.shape_tuple != mesh.shape_tuple))
     try:
         grid_of(meshes)
     except ValueError as error:
-        log_lines.write("partition", 0.0, f"{function}: one program on whole arrays: {error}")
+        _on_whole_arrays(inputs, names, function, str(error))
         return None
     return RequestedShardings(
         mesh,
@@ -102,6 +103,18 @@ def requested_shardings(
         tuple(map(_named, inputs)),
         tuple(map(_named, outputs)),
     )
+
+
+def _on_whole_arrays(
+    inputs: Places, names: Callable[[int], str], function: str, why: str
+) -> None:
+    """Says that a program is not partitioned. Raises ValueError where no process has its arguments whole."""
+    for i, place in enumerate(inputs):
+        if place is not None and not (place.is_fully_addressable or place.is_fully_replicated):
+            raise ValueError(
+                f"{function} can't be partitioned, and no process has {names(i)} whole, under {place}: {why}"
+            )
+    log_lines.write("partition", 0.0, f"{function}: one program on whole arrays: {why}")
 
 
 def _named(place: Sharding | None) -> NamedSharding | None:
