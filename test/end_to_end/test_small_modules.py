@@ -32,7 +32,7 @@ def test_one_process():
     with pytest.raises(RuntimeError, match="once"):
         lamina.distributed.initialize()
     lamina.distributed.shutdown()
-    with pytest.raises(NotImplementedError, match="one process"):
+    with pytest.raises(RuntimeError, match="start all of them at once, by `mpiexec -n 2"):
         lamina.distributed.initialize("localhost:1234", num_processes=2, process_id=0)
 
 

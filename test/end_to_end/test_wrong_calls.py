@@ -122,7 +122,7 @@ def test_results_beyond_all_memory(way):
     ("variable", "words"),
     {
         "LAMINA_LANES": "'nonsense': expected one of auto, select, branch",
-        "LAMINA_LOG": "'nonsense': expected some of cache, compile, partition, retrace; got nonsense",
+        "LAMINA_LOG": "'nonsense': expected some of cache, compile, distributed, partition, retrace; got nonsense",
         "LAMINA_DUMP": "LAMINA_DUMP: no folder can be made there: ",
     }.items(),
 )
@@ -141,7 +141,7 @@ def test_variables(variable, words, tmp_path):
 
 
 def test_a_topic_is_no_word():
-    with pytest.raises(ValueError, match="log: expected some of cache, compile, partition, retrace; got re"):
+    with pytest.raises(ValueError, match="log: expected some of cache, compile, distributed, partition, retrace; got re"):
         lamina.config.update("log", "retrace")
     with pytest.raises(ValueError, match="got nonsense"), lamina.config.log({"nonsense"}):
         pass
