@@ -177,7 +177,7 @@ def put(array: ArrayImpl, sharding: Sharding) -> ArrayImpl:
 
         return move(array, sharding)
     if array.shards is not None:
-        array.block_until_ready()  # gathers: the shards of the new sharding are cut from the whole
+        array.numpy_view()  # gathers: the shards of the new sharding are cut from the whole
     if on_gpu:
         array = runtime.to_device(array, sharding.device_list[0].id)
     elif array.device_number is not None:

@@ -123,11 +123,25 @@ PyObject* delete_array(PyObject* self, PyObject*) {
   Py_RETURN_NONE;
 }
 
+// Whether only the parts of an array are there, which need not be put together to be waited for.
+bool is_in_parts(PyObject* self) {
+  return cast(self)->buffer == nullptr && cast(self)->shards != nullptr;
+}
+
 PyObject* block_until_ready(PyObject* self, PyObject*) {
+  if (is_in_parts(self)) {
+    const Owned parts(PySequence_Fast(cast(self)->shards, "the parts of an array are a list"));
+    if (!parts) return nullptr;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(parts.get()); ++i) {
+      if (!wait_for_array(cast(PySequence_Fast_GET_ITEM(parts.get(), i)))) return nullptr;
+    }
+    return Py_NewRef(self);
+  }
   return wait_for_array(cast(self)) ? Py_NewRef(self) : nullptr;
 }
 
 PyObject* is_ready(PyObject* self, PyObject*) {
+  if (is_in_parts(self)) Py_RETURN_TRUE;  // programs on several devices return when they are done
   if (!check_alive(cast(self))) return nullptr;
   return PyBool_FromLong(cast(self)->buffer->ready());
 }

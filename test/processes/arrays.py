@@ -111,6 +111,8 @@ def unreadable(mesh: Mesh) -> None:
         (8,), NamedSharding(mesh, P("a")), lambda at: np.arange(8)[at]
     )
     assert not x.is_fully_addressable
+    assert x.block_until_ready() is x
+    assert x.is_ready()
     assert repr(x) == "Array(shape=(8,), dtype=int32)"
     for read in (np.asarray, jnp.ndarray.tolist, list):
         try:
