@@ -140,7 +140,8 @@ def _turn(peer: str, processes: int) -> dict[str, float]:
 
 def _print_own(peer: str) -> None:
     found = {"lamina": _by_lamina, "mpi": _by_mpi, "jax": _by_jax}[peer]()
-    print(json.dumps(found), flush=True)
+    if os.environ.get("PMI_RANK", os.environ.get("RANK")) == "0":
+        print(json.dumps(found), flush=True)
 
 
 def main(arguments: list[str] | None = None) -> None:
