@@ -20,6 +20,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 BYTES = (4, 64 << 10, 1 << 20)
 STEPS = 50
@@ -37,31 +38,35 @@ def _timed(run: Callable[[], object]) -> float:
     return statistics.median(times) / STEPS
 
 
-def _by_lamina() -> dict[int, float]:
+def _by_program(library: Any) -> dict[int, float]:
+    """In a program of lamina's, or of JAX's: their names are the same."""
     import numpy as np
 
-    import lamina
-    from lamina import P, lax
-
-    lamina.distributed.initialize()
-    n = lamina.device_count()
-    mesh = lamina.make_mesh((n,), ("i",))
+    n, lax, spec = library.device_count(), library.lax, library.P("i")
+    mesh = library.make_mesh((n,), ("i",))
+    sharding = library.sharding.NamedSharding(mesh, spec)
     found = {}
     for size in BYTES:
         shape = (size // 4 * n,)
-        sharding = lamina.sharding.NamedSharding(mesh, P("i"))
-        x = lamina.make_array_from_callback(
+        x = library.make_array_from_callback(
             shape, sharding, lambda at, s=shape: np.ones(s, "f4")[at]
         )
 
         def steps(x):
             return lax.fori_loop(0, STEPS, lambda _, x: lax.psum(x, "i") * np.float32(1 / n), x)
 
-        program = lamina.jit(
-            lamina.shard_map(steps, mesh=mesh, in_specs=P("i"), out_specs=P("i"), check_vma=False)
+        program = library.jit(
+            library.shard_map(steps, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False)
         )
         found[size] = _timed(lambda p=program, x=x: p(x).block_until_ready())
     return found
+
+
+def _by_lamina() -> dict[int, float]:
+    import lamina
+
+    lamina.distributed.initialize()
+    return _by_program(lamina)
 
 
 def _by_mpi() -> dict[int, float]:
@@ -82,32 +87,13 @@ def _by_mpi() -> dict[int, float]:
 
 def _by_jax() -> dict[int, float]:
     import jax
-    import numpy as np
-    from jax import lax
-    from jax.sharding import NamedSharding
-    from jax.sharding import PartitionSpec as P
 
     jax.config.update("jax_platforms", "cpu")
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
     jax.distributed.initialize(
         os.environ["COORDINATOR"], int(os.environ["PROCESSES"]), int(os.environ["RANK"])
     )
-    n = jax.device_count()
-    mesh = jax.make_mesh((n,), ("i",))
-    found = {}
-    for size in BYTES:
-        shape = (size // 4 * n,)
-        sharding = NamedSharding(mesh, P("i"))
-        x = jax.make_array_from_callback(shape, sharding, lambda at, s=shape: np.ones(s, "f4")[at])
-
-        def steps(x):
-            return lax.fori_loop(0, STEPS, lambda _, x: lax.psum(x, "i") * np.float32(1 / n), x)
-
-        program = jax.jit(
-            jax.shard_map(steps, mesh=mesh, in_specs=P("i"), out_specs=P("i"), check_vma=False)
-        )
-        found[size] = _timed(lambda p=program, x=x: p(x).block_until_ready())
-    return found
+    return _by_program(jax)
 
 
 def _turn(peer: str, processes: int) -> dict[str, float]:

@@ -22,7 +22,6 @@ __all__ = ["initialize", "is_initialized", "shutdown"]
 
 _initialized = False
 _mpi: Mpi | None = None
-_owner = 0
 
 
 def initialize(
@@ -74,7 +73,7 @@ def initialize(
 
 
 def _join(launched: int, num_processes: int | None, process_id: int | None, seconds: float) -> None:
-    global _mpi, _owner
+    global _mpi
     from lamina.runtime.mpi import MpiError, load
 
     end = threading.Timer(seconds, _end_for_missing, (launched, seconds))
@@ -99,7 +98,7 @@ def _join(launched: int, num_processes: int | None, process_id: int | None, seco
     if devices * devices * 4 > mpi.interface["most_tags"]:
         raise RuntimeError(f"[distributed] {devices} devices in one process are more than {mpi.name} tells apart")
     sharers = processes.join(mpi, devices, seconds)
-    _mpi, _owner = mpi, os.getpid()
+    _mpi = mpi
     if "LAMINA_NUM_THREADS" not in os.environ:  # else the user says
         runtime.set_num_threads(max(1, runtime.get_num_threads() // sharers))
     _end_together()
@@ -122,11 +121,18 @@ def _end_together() -> None:
 
     def end(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
         before(kind, error, traceback)
-        if _mpi is not None and os.getpid() == _owner:
+        if _mpi is not None:
             _abort(f"process {_mpi.rank} of {_mpi.size} ends, and with it all")
 
     sys.excepthook = end
     atexit.register(shutdown)
+    os.register_at_fork(after_in_child=_forget)
+
+
+def _forget() -> None:
+    """In a forked child: MPI is its parent's."""
+    global _mpi
+    _mpi = None
 
 
 def _abort(why: str) -> None:
@@ -156,7 +162,7 @@ def shutdown() -> None:
     """
     global _initialized, _mpi
     _initialized = False
-    if _mpi is None or os.getpid() != _owner:
+    if _mpi is None:
         return
     trouble = runtime.trouble_of_processes()
     if trouble:  # the others can't be waited for

@@ -1,12 +1,12 @@
 """Programs that are partitioned run over processes as over the devices of one."""
 
-import importlib.util
-
 import pytest
 from processes.ranks import check_ranks
 
+from lamina.partitioning import missing
 
-@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="Shardy comes with JAX")
+
+@pytest.mark.skipif(missing() is not None, reason="needs lamina[sharding]")
 def test_training_steps() -> None:
     alone = check_ranks(0, "partitioned.py", devices=4)
     assert check_ranks(4, "partitioned.py") == alone

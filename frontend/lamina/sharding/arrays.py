@@ -127,7 +127,7 @@ def _is_shape(value: Any) -> bool:
 
 
 def _of_process(sharding: Sharding, data: np.ndarray, shape: tuple[int, ...] | None) -> ArrayImpl:
-    parts = _parts(sharding, data.ndim)
+    parts = tuple(map(sharding.parts, range(data.ndim)))
     held = _parts_here(sharding, parts)
     if shape is None:
         for dim, n in enumerate(data.shape):
@@ -158,12 +158,6 @@ def _of_process(sharding: Sharding, data: np.ndarray, shape: tuple[int, ...] | N
         return data[tuple(place)]
 
     return make_array_from_callback(shape, sharding, part)
-
-
-def _parts(sharding: Sharding, rank: int) -> tuple[int, ...]:
-    """Into how many parts each dimension is cut."""
-    cut = getattr(sharding, "parts", None)
-    return tuple(cut(dim) if cut is not None else 1 for dim in range(rank))
 
 
 def _parts_here(sharding: Sharding, parts: tuple[int, ...]) -> list[list[int]]:

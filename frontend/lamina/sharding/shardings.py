@@ -78,6 +78,10 @@ class Sharding:
         """The shape of a device's part."""
         raise NotImplementedError
 
+    def parts(self, dim: int) -> int:
+        """Into how many parts a dimension is split."""
+        return 1
+
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
         """Whether both place arrays of this rank alike."""
         shape = (math.lcm(self.num_devices, other.num_devices),) * ndim
