@@ -17,11 +17,10 @@ from lamina.dialects.attributes import updated_arguments
 from lamina.dialects.context import context, parse
 from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir
-from lamina.runtime.executable import _conversions, _import
+from lamina.runtime.executable import _conversions, _import, _linker
 
 _GUARD = 64
 _names = itertools.count()
-_jit: Any = None
 
 
 @dataclass
@@ -92,16 +91,10 @@ def kernel_for(target: Target, text: str) -> KernelObject:
 
 def link(code: bytes, symbol: str, imports: Iterable[str] = ()) -> Any:
     """An object of machine code, loaded; the address of its symbol is its item of that name."""
-    global _jit
-    if _jit is None:
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-        machine = llvm.Target.from_default_triple().create_target_machine(reloc="pic")
-        _jit = llvm.create_lljit_compiler(machine)
     builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(symbol)
     for name, address in (*map(_import, imports), *_conversions()):
         builder.import_symbol(name, address)
-    return builder.link(_jit, f"kernel{next(_names)}")
+    return builder.link(_linker(), f"kernel{next(_names)}")
 
 
 def _buffer(

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import atexit
 import os
+import stat
 import sys
 import threading
+import time
+from array import array
 from collections.abc import Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from lamina import config, runtime
 from lamina.core.library import library
@@ -140,9 +143,28 @@ def _abort(why: str) -> None:
     mpi, _mpi = _mpi, None
     assert mpi is not None
     print(f"[distributed] {why}", file=sys.stderr)
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+        _wait_until_read(stream)
     mpi.abort(1)
+
+
+def _wait_until_read(stream: TextIO, seconds: float = 2.0) -> None:
+    """Until mpiexec has read what this process printed: what is in the pipe when MPI ends is lost."""
+    import fcntl
+    import termios
+
+    try:
+        pipe = stream.fileno()
+        if not stat.S_ISFIFO(os.fstat(pipe).st_mode):
+            return
+    except (OSError, ValueError):  # closed, or not a file
+        return
+    unread = array("i", [1])
+    end = time.monotonic() + seconds
+    while unread[0] and time.monotonic() < end:
+        fcntl.ioctl(pipe, termios.FIONREAD, unread)
+        time.sleep(0.005)
 
 
 def is_initialized() -> bool:
