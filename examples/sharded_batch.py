@@ -1,5 +1,6 @@
 """Data parallel: a classifier of digits whose batch is split over all devices, by shardings alone.
 
+    mpiexec -n 4 python examples/sharded_batch.py
     LAMINA_NUM_CPU_DEVICES=4 python examples/sharded_batch.py
 
 The function is written for one device. The batch lies in parts on the devices and the weights whole on
@@ -53,7 +54,9 @@ def train(devices):
 
 
 if __name__ == "__main__":
+    lamina.distributed.initialize()
     losses = train(lamina.devices())
-    for at in range(0, STEPS, 10):
-        print(f"step {at:2d}: loss {losses[at]:.4f}")
-    print(f"loss {losses[-1]:.4f} after {STEPS} steps on {len(lamina.devices())} devices")
+    if lamina.process_index() == 0:
+        for at in range(0, STEPS, 10):
+            print(f"step {at:2d}: loss {losses[at]:.4f}")
+        print(f"loss {losses[-1]:.4f} after {STEPS} steps on {lamina.device_count()} devices")

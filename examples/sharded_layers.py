@@ -1,5 +1,6 @@
 """Tensor parallel: a transformer whose heads and hidden units are split over devices, as Megatron does.
 
+    mpiexec -n 4 python examples/sharded_layers.py
     LAMINA_NUM_CPU_DEVICES=4 python examples/sharded_layers.py
 
 Half of the devices hold other parts of the batch, the two along "model" other parts of each layer. The
@@ -83,7 +84,9 @@ def train(devices):
 
 
 if __name__ == "__main__":
+    lamina.distributed.initialize()
     losses = train(lamina.devices())
-    for at in range(0, STEPS, 10):
-        print(f"step {at:2d}: loss {losses[at]:.4f}")
-    print(f"loss {losses[-1]:.4f} after {STEPS} steps on {len(lamina.devices())} devices")
+    if lamina.process_index() == 0:
+        for at in range(0, STEPS, 10):
+            print(f"step {at:2d}: loss {losses[at]:.4f}")
+        print(f"loss {losses[-1]:.4f} after {STEPS} steps on {lamina.device_count()} devices")

@@ -1,5 +1,6 @@
 """Fully sharded data parallel (FSDP): weights and what the optimizer remembers are split over devices, too.
 
+    mpiexec -n 4 python examples/sharded_weights.py
     LAMINA_NUM_CPU_DEVICES=4 python examples/sharded_weights.py
 
 Each device holds a part of the batch and a part of each weight. with_sharding_constraint asks for a
@@ -61,13 +62,14 @@ def train(devices):
     for at in range(1, STEPS + 1):
         layers, moments, value = step(mesh, layers, moments, x, y, jnp.float32(at))
         losses.append(float(value))
-    held = layers[0].addressable_shards[0].data.shape
-    print(f"a device holds {held} of each weight of {layers[0].shape}")
+    assert layers[0].addressable_shards[0].data.shape == (WIDTH // len(devices), WIDTH)
     return losses
 
 
 if __name__ == "__main__":
+    lamina.distributed.initialize()
     losses = train(lamina.devices())
-    for at in range(0, STEPS, 10):
-        print(f"step {at:2d}: loss {losses[at]:.4f}")
-    print(f"loss {losses[-1]:.4f} after {STEPS} steps on {len(lamina.devices())} devices")
+    if lamina.process_index() == 0:
+        for at in range(0, STEPS, 10):
+            print(f"step {at:2d}: loss {losses[at]:.4f}")
+        print(f"loss {losses[-1]:.4f} after {STEPS} steps on {lamina.device_count()} devices")

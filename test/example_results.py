@@ -18,7 +18,15 @@ import numpy as np
 EXAMPLES = Path(__file__).parents[1] / "examples"
 RESULTS = EXAMPLES / "results"
 # Whole applications, with reports and timings of their own: nothing is stored for them.
-DEMOS = ("data_parallel", "digits", "sharded_batch", "sharded_layers", "sharded_weights")
+DEMOS = (
+    "data_parallel",
+    "digits",
+    "pipeline",
+    "ring_attention",
+    "sharded_batch",
+    "sharded_layers",
+    "sharded_weights",
+)
 KEPT = 16
 
 

@@ -14,7 +14,8 @@ Groups = Sequence[Sequence[int]]
 
 
 def _table(rows: Groups) -> ir.Attribute:
-    return ir.DenseElementsAttr.get(np.array(rows, dtype=np.int64).reshape(len(rows), -1))
+    width = len(rows[0]) if rows else 2  # only pairs may be none
+    return ir.DenseElementsAttr.get(np.array(rows, dtype=np.int64).reshape(len(rows), width))
 
 
 def _common(channel: int) -> dict[str, ir.Attribute]:

@@ -21,7 +21,17 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("name", ["sharded_batch", "sharded_layers", "sharded_weights"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "data_parallel",
+        "sharded_batch",
+        "sharded_layers",
+        "sharded_weights",
+        "ring_attention",
+        "pipeline",
+    ],
+)
 def test_fifty_steps_on_four_devices_are_those_of_one(name: str) -> None:
     train = runpy.run_path(str(EXAMPLES / f"{name}.py"))["train"]
     one, four = train(lamina.devices()[:1]), train(lamina.devices()[:4])
