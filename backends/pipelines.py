@@ -31,6 +31,7 @@ STABLEHLO_PREPARE = (
         r"|custom_call @(Sharding|SPMD|annotate_))",
         "stablehlo-expand-collectives",
     ),
+    (r"stablehlo\.all_reduce", "stablehlo-scatter-reductions"),
     # Devices exchange what is contiguous; the layout around it is a matter of transposes.
     (
         r"stablehlo\.(all_|reduce_scatter|collective_|partition_id|replica_id)",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import TYPE_CHECKING, NamedTuple
+import pickle
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lamina.runtime import _runtime
 
@@ -110,6 +111,14 @@ def exchange(what: str, given: list[bytes], seconds: float = 0) -> list[bytes]:
     if _current is ALONE and len(given) == 1:
         return given
     return _runtime.exchange_with_processes(what, given, seconds)
+
+
+def tell_all(what: str, value: Any) -> list[Any]:
+    """The value that each process gives, in their order. `what` is what waits: all call it."""
+    if _current is ALONE:
+        return [value]
+    given = [pickle.dumps(value)] * _current.size
+    return [pickle.loads(each) for each in exchange(what, given)]
 
 
 @functools.lru_cache(1024)

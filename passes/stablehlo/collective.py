@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 
 import numpy as np
 
+from lamina.dialects import stablehlo as hlo
 from lamina.dialects.constants import array_in
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
@@ -24,12 +26,15 @@ KINDS = (
     "stablehlo.partition_id",
 )
 REDUCTIONS = frozenset(KINDS[:2])
+CHANNEL = 1
+"""Of all our collectives: devices meet in the order of the program."""
 # In the order of the runtime's ReduceOp and ElementKind.
 _REDUCERS = ("add", "multiply", "minimum", "maximum", "and", "or", "xor")
 _ELEMENTS = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
     "complex64 complex128"
 ).split()
+_BUILDERS = {"and": "and_", "or": "or_"}
 
 
 class Collective(Record):
@@ -82,6 +87,12 @@ def reducer(op: ir.Operation) -> str:
     return name
 
 
+def combine(op: ir.Operation) -> Callable[[ir.Value, ir.Value], ir.Value]:
+    """Builds what a reduction between devices combines two values with."""
+    name = reducer(op)
+    return getattr(hlo, _BUILDERS.get(name, name))
+
+
 def _element(op: ir.Operation, name: str) -> int:
     if name in _ELEMENTS:
         return _ELEMENTS.index(name)
@@ -93,6 +104,17 @@ def _element(op: ir.Operation, name: str) -> int:
 def groups_of(op: ir.Operation, attribute: str = "replica_groups") -> np.ndarray:
     """The groups or pairs of a collective, one a row."""
     return array_in(op, attribute, op.attributes[attribute].type).astype(np.int64)
+
+
+def groups_among(op: ir.Operation, devices: int) -> list[list[int]]:
+    """The groups of a collective among so many devices, all of one size. Raises CompileError where they
+    are not."""
+    table = groups_of(op)
+    if table.size == 0:
+        return [list(range(devices))]
+    if (table < 0).any():
+        raise CompileError.at(op, "has groups of unequal size, which are not supported")
+    return table.tolist()
 
 
 def device_counts(module: ir.Module) -> tuple[int, int]:

@@ -15,18 +15,21 @@ example: test/passes/stablehlo/lay_out_collectives.mlir
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError, Pass
-from lamina.passes.stablehlo.collective import KINDS, REDUCTIONS, device_counts, groups_of, reducer
+from lamina.passes.stablehlo.collective import (
+    CHANNEL,
+    KINDS,
+    REDUCTIONS,
+    combine,
+    device_counts,
+    groups_among,
+    groups_of,
+)
 from lamina.passes.stablehlo.rewriting import replace
-
-_CHANNEL = 1
-_BUILDERS = {"and": "and_", "or": "or_"}
 
 
 class LayOutCollectives(Pass):
@@ -75,23 +78,9 @@ def _laid_out(op: ir.Operation, replicas: int, partitions: int) -> list[ir.Value
         return [hlo.constant(np.uint32(0)) if alone else hlo.partition_id()]
     if op.name == "stablehlo.collective_permute":
         pairs = groups_of(op, "source_target_pairs").tolist()
-        return [hlo.collective_permute(x, pairs, _CHANNEL) for x in op.operands]
-    groups = _groups(op, max(replicas, partitions))
+        return [hlo.collective_permute(x, pairs, CHANNEL) for x in op.operands]
+    groups = groups_among(op, max(replicas, partitions))
     return [_FORMS[op.name](op, x, groups) for x in op.operands]
-
-
-def _groups(op: ir.Operation, devices: int) -> list[list[int]]:
-    table = groups_of(op)
-    if table.size == 0:
-        return [list(range(devices))]
-    if (table < 0).any():
-        raise CompileError.at(op, "has groups of unequal size, which are not supported")
-    return table.tolist()
-
-
-def _combine(op: ir.Operation) -> Callable[[ir.Value, ir.Value], ir.Value]:
-    name = reducer(op)
-    return getattr(hlo, _BUILDERS.get(name, name))
 
 
 def _dimension(op: ir.Operation, name: str) -> int:
@@ -99,23 +88,23 @@ def _dimension(op: ir.Operation, name: str) -> int:
 
 
 def _all_reduce(op: ir.Operation, x: ir.Value, groups: list[list[int]]) -> ir.Value:
-    return hlo.all_reduce(x, groups, _CHANNEL, _combine(op))
+    return hlo.all_reduce(x, groups, CHANNEL, combine(op))
 
 
 def _reduce_scatter(op: ir.Operation, x: ir.Value, groups: list[list[int]]) -> ir.Value:
     parts = _cut(x, _dimension(op, "scatter_dimension"), len(groups[0]))
-    mine = hlo.reduce_scatter(parts, 0, groups, _CHANNEL, _combine(op))
+    mine = hlo.reduce_scatter(parts, 0, groups, CHANNEL, combine(op))
     return hlo.reshape(mine, list(mine.type.shape)[1:])
 
 
 def _all_gather(op: ir.Operation, x: ir.Value, groups: list[list[int]]) -> ir.Value:
     row = hlo.reshape(x, [1, *x.type.shape])
-    return _merge(hlo.all_gather(row, 0, groups, _CHANNEL), _dimension(op, "all_gather_dim"))
+    return _merge(hlo.all_gather(row, 0, groups, CHANNEL), _dimension(op, "all_gather_dim"))
 
 
 def _all_to_all(op: ir.Operation, x: ir.Value, groups: list[list[int]]) -> ir.Value:
     parts = _cut(x, _dimension(op, "split_dimension"), len(groups[0]))
-    return _merge(hlo.all_to_all(parts, 0, 0, groups, _CHANNEL), _dimension(op, "concat_dimension"))
+    return _merge(hlo.all_to_all(parts, 0, 0, groups, CHANNEL), _dimension(op, "concat_dimension"))
 
 
 def _broadcast(op: ir.Operation, x: ir.Value, groups: list[list[int]]) -> ir.Value:

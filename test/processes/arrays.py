@@ -48,6 +48,8 @@ def moves(meshes: list[Mesh]) -> None:
         check(moved, data)
         if start.is_fully_replicated:
             np.testing.assert_array_equal(np.asarray(x), data)
+    number = lamina.device_put(np.float32(3), shardings[0])
+    check(lamina.device_put(number, NamedSharding(meshes[1], P())), np.float32(3))
     empty = lamina.make_array_from_callback((0, 8), shardings[1], lambda at: np.zeros((0, 8))[at])
     check(lamina.device_put(empty, shardings[4]), np.zeros((0, 8), np.float32))
 
@@ -120,7 +122,6 @@ def unreadable(mesh: Mesh) -> None:
             raise AssertionError("read")
         except RuntimeError as error:
             assert "spans devices of several processes" in str(error)
-
 
     missing, lamina.partitioning.missing = lamina.partitioning.missing, lambda: "there is no Shardy"
     for use in (lamina.jit(lambda x: x + 1), lambda x: x * 3):

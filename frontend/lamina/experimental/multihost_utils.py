@@ -3,7 +3,6 @@ talks to itself."""
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import numpy as np
@@ -26,12 +25,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _tell_all(what: str, value: Any) -> list[Any]:
-    """A value of every process."""
-    given = [pickle.dumps(value)] * processes.current().size
-    return [pickle.loads(each) for each in processes.exchange(what, given)]
-
-
 def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
     """The arrays of one process, as NumPy arrays.
 
@@ -46,7 +39,7 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
     mine = processes.current().rank == 0 if is_source is None else bool(is_source)
     leaves, structure = tree.flatten(in_tree)
     held = [np.asarray(x) for x in leaves] if mine else None
-    told = [each for each in _tell_all("broadcast_one_to_all", held) if each is not None]
+    told = [each for each in processes.tell_all("broadcast_one_to_all", held) if each is not None]
     if len(told) != 1:
         raise RuntimeError(f"broadcast_one_to_all: {len(told)} processes say that they are the source")
     return tree.unflatten(structure, told[0])
@@ -68,7 +61,7 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
     def one(x: Any) -> np.ndarray:
         if isinstance(x, ArrayImpl) and not x.is_fully_addressable:
             return np.asarray(x) if x.shards is None or x.is_fully_replicated else whole_of(x)
-        parts = _tell_all("process_allgather", np.asarray(x))
+        parts = processes.tell_all("process_allgather", np.asarray(x))
         return np.concatenate(parts) if tiled and np.ndim(x) else np.stack(parts)
 
     return tree.map(one, in_tree)
@@ -81,7 +74,7 @@ def sync_global_devices(name: str) -> None:
 
     >>> lamina.experimental.multihost_utils.sync_global_devices("start")
     """
-    names = _tell_all(f"sync_global_devices({name!r})", name)
+    names = processes.tell_all(f"sync_global_devices({name!r})", name)
     if any(other != name for other in names):
         raise AssertionError(f"sync_global_devices name mismatch ({name!r}): processes are at {names}")
 
@@ -95,7 +88,7 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
     >>> lamina.experimental.multihost_utils.assert_equal(jnp.arange(3), "seeds differ")
     """
     leaves, structure = tree.flatten(in_tree)
-    told = _tell_all("assert_equal", ([np.asarray(x) for x in leaves], str(structure)))
+    told = processes.tell_all("assert_equal", ([np.asarray(x) for x in leaves], str(structure)))
     first = told[0]
     for process, other in enumerate(told):
         if other[1] != first[1] or not all(map(_same, first[0], other[0])):

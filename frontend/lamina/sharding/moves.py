@@ -13,10 +13,8 @@ import numpy as np
 from lamina import placement, runtime
 from lamina.array import ArrayImpl
 from lamina.runtime import processes
-from lamina.sharding.shardings import Index, Sharding
-
-Box = tuple[tuple[int, int], ...]
-"""A part of an array: where it begins and ends along each dimension."""
+from lamina.sharding.boxes import Box, box_of, common, cut, shape_of
+from lamina.sharding.shardings import Sharding
 
 
 def move(array: ArrayImpl, to: Sharding) -> ArrayImpl:
@@ -27,23 +25,23 @@ def move(array: ArrayImpl, to: Sharding) -> ArrayImpl:
     owned = {box: shard.numpy_view() for box, shard in zip(have[rank], mine, strict=True)}
     given = [
         b"".join(
-            np.ascontiguousarray(_cut(owned[source], source, part)).tobytes()
+            np.ascontiguousarray(cut(owned[source], source, part)).tobytes()
             for source, part in _pieces(have, rank, boxes)
         )
         for boxes in want
     ]
     received = processes.exchange("device_put", given)
-    arrays = {box: np.empty([hi - lo for lo, hi in box], array.dtype) for box in want[rank]}
+    arrays = {box: np.empty(shape_of(box), array.dtype) for box in want[rank]}
     for process, data in enumerate(received):
         at = 0
         for _, part in _pieces(have, process, want[rank]):
-            shape = [hi - lo for lo, hi in part]
+            shape = shape_of(part)
             piece = np.frombuffer(data, array.dtype, int(np.prod(shape)), at).reshape(shape)
             at += piece.nbytes
             for box, whole in arrays.items():
-                common = _common(box, part)
-                if common is not None:
-                    _cut(whole, box, common)[...] = _cut(piece, part, common)
+                shared = common(box, part)
+                if shared is not None:
+                    cut(whole, box, shared)[...] = cut(piece, part, shared)
     shards = {box: runtime.array_from_numpy(x, False) for box, x in arrays.items()}
     return placement.from_shards(array.shape, to, [shards[box] for box in want[rank]], array.weak_type)
 
@@ -60,21 +58,8 @@ def whole_of(array: ArrayImpl) -> np.ndarray:
 def _boxes_by_process(sharding: Sharding, shape: Sequence[int]) -> list[list[Box]]:
     boxes: list[list[Box]] = [[] for _ in range(processes.current().size)]
     for device, index in zip(sharding.device_list, sharding.indices(shape), strict=True):
-        boxes[device.process_index].append(_box(index, shape))
+        boxes[device.process_index].append(box_of(index, shape))
     return boxes
-
-
-def _box(index: Index, shape: Sequence[int]) -> Box:
-    return tuple(s.indices(n)[:2] for s, n in zip(index, shape, strict=True))
-
-
-def _common(a: Box, b: Box) -> Box | None:
-    both = tuple((max(p[0], q[0]), min(p[1], q[1])) for p, q in zip(a, b, strict=True))
-    return both if all(lo < hi for lo, hi in both) else None
-
-
-def _cut(x: np.ndarray, box: Box, part: Box) -> np.ndarray:
-    return x[tuple(slice(lo - b, hi - b) for (lo, hi), (b, _) in zip(part, box, strict=True))]
 
 
 def _pieces(have: list[list[Box]], source: int, wanted: list[Box]) -> list[tuple[Box, Box]]:
@@ -86,7 +71,7 @@ def _pieces(have: list[list[Box]], source: int, wanted: list[Box]) -> list[tuple
         if own in before:
             continue
         for box in dict.fromkeys(wanted):
-            common = _common(own, box)
-            if common is not None:
-                out[own, common] = None
+            shared = common(own, box)
+            if shared is not None:
+                out[own, shared] = None
     return list(out)
