@@ -287,10 +287,13 @@ def _scope(function: ir.Operation) -> dict[str, str]:
 def _kernel_rows(planned: ir.Module, symbols: dict[str, str]) -> list[dict[str, Any]]:
     """What each kernel does and why it is one, in the order in which they are first called."""
     calls: Counter[str] = Counter()
+    buffers: dict[str, int] = {}  # of arguments and results
 
     def count(op: ir.Operation) -> ir.WalkResult:
         if op.name == "func.call":
-            calls[op.attributes["callee"].value] += 1
+            callee = op.attributes["callee"].value
+            calls[callee] += 1
+            buffers[callee] = len(op.operands)
         return ir.WalkResult.ADVANCE
 
     main_of(planned).walk(count)
@@ -305,6 +308,7 @@ def _kernel_rows(planned: ir.Module, symbols: dict[str, str]) -> list[dict[str, 
                 "name": name,
                 "symbol": symbols.get(name),
                 "calls": calls[name],
+                "buffers": buffers.get(name, 0),
                 "ops": [op for op in ops if op not in ("return", "constant")],
                 **_scope(function),
                 **{

@@ -19,7 +19,7 @@ from typing import Any
 os.environ["LAMINA_CACHE"] = "0"
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
-from benchmarks import first_calls, memory, numerical, peers, report, workloads
+from benchmarks import first_calls, memory, numerical, peers, report, through_jax, workloads
 from benchmarks import limits as machine_limits
 from benchmarks.arguments import chart_file, chosen_rows, earlier_result, output_file, positive
 from benchmarks.measure import Times, interleave
@@ -41,6 +41,8 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     if options.memory:
         return _report_memory(chosen, options)
+    if options.through_jax:
+        return _report_through_jax(parser, chosen, options)
     machine = machine_limits.describe_machine()
     print(f"{machine['processor']}, {machine['cores']} cores, load {machine['load']:.1f}")
     limits = machine_limits.measure_limits()
@@ -86,6 +88,24 @@ def _report_memory(chosen: list[Workload | Timing], options: argparse.Namespace)
     return 0
 
 
+def _report_through_jax(
+    parser: argparse.ArgumentParser, chosen: list[Workload | Timing], options: argparse.Namespace
+) -> int:
+    os.environ["JAX_PLATFORMS"] = "lamina"
+    through, why_not = peers.open_jax()
+    if through is None:
+        parser.error(f"--through-jax needs JAX: {why_not or 'it is not installed'}")
+    machine = machine_limits.describe_machine()
+    print(f"{machine['processor']}, {machine['cores']} cores, load {machine['load']:.1f}\n")
+    print(through_jax.heading())
+    seconds = 0.3 if options.quick else options.seconds
+    rows = through_jax.measure(chosen, lamina_library(), through, seconds, options.processor_time)
+    print("\n" + through_jax.summary(rows))
+    if options.json:
+        report.write(options.json, {"machine": machine, "peers": peers.installed(), "through_jax": rows})
+    return 1 if any("error" in row for row in rows) else 0
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--family", choices=sorted(FAMILIES), default="suite", help="(default: suite)")
@@ -96,6 +116,8 @@ def _parser() -> argparse.ArgumentParser:
                         help="of all threads, instead of the clock's: where other programs run")
     parser.add_argument("--alone", action="store_true", help="without peers")
     parser.add_argument("--memory", action="store_true", help="temporary bytes instead of times")
+    parser.add_argument("--through-jax", action="store_true",
+                        help="real JAX on lamina's plugin instead of peers: what it adds")
     parser.add_argument("--list", action="store_true", help="the rows, without running them")
     parser.add_argument("--json", type=output_file, help="write the figures to this file")
     parser.add_argument("--chart", type=chart_file, help="write a bar chart to this file")

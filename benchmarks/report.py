@@ -56,19 +56,19 @@ def summary(rows: list[Row]) -> str:
     timed = [r for r in rows if r.get("ratio") and r["bar"] and r["group"] not in _NOT_RUN_TIMES]
     if not timed:
         return "no row with a bar and a peer to compare with"
-    mean = _mean([r["ratio"] for r in timed])
+    mean = geometric_mean([r["ratio"] for r in timed])
     missed = [r["name"] for r in rows if verdict(r) == " !"]
     text = f"geometric mean of {len(timed)} run-time ratios: {mean:.2f}"
     lost = [f"{name} for {r['name']}" for r in rows for name in r.get("failed", ())]
     compiled = [ratios for ratios in map(compiling, rows) if ratios]
     for what, said in _COMPILING.items() if compiled else ():
         found = [ratios[what] for ratios in compiled]
-        text += f"; {said}: {_mean(found):.2f}, least {min(found):.2f}"
+        text += f"; {said}: {geometric_mean(found):.2f}, least {min(found):.2f}"
     text += f"; peers that failed: {', '.join(lost)}" if lost else ""
     return text + (f"; below their bars: {', '.join(missed)}" if missed else "")
 
 
-def _mean(ratios: list[float]) -> float:
+def geometric_mean(ratios: list[float]) -> float:
     """The geometric mean."""
     return math.exp(sum(map(math.log, ratios)) / len(ratios))
 
@@ -118,10 +118,10 @@ def chart(path: Path, rows: list[Row]) -> None:
 def _time(times: dict[str, Any] | None) -> str:
     if times is None:
         return f"{'-':>11s}"
-    return _seconds(times["median"])
+    return seconds_text(times["median"])
 
 
-def _seconds(seconds: float) -> str:
+def seconds_text(seconds: float) -> str:
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if seconds >= size:
             return f"{seconds / size:8.2f} {unit:2s}"
@@ -140,7 +140,7 @@ def _rate(row: Row, limits: dict[str, float]) -> str:
     elif row.get("bytes"):
         rate, limit, unit = row["bytes"] / seconds, limits["copy"], "GB/s"
     elif row.get("most"):
-        return f"of {_seconds(row['most']).strip()} {seconds / row['most']:4.0%}"
+        return f"of {seconds_text(row['most']).strip()} {seconds / row['most']:4.0%}"
     else:
         return ""
     return f"{rate / 1e9:.0f} {unit} {rate / limit:4.0%}"

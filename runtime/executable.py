@@ -12,7 +12,7 @@ import itertools
 import os
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -132,12 +132,13 @@ def _linked(
 
 def _link(artifact: Artifact, callbacks: Sequence[HostCallback]) -> _runtime.Executable:
     manifest = artifact.manifest
-    code = _Code(artifact)
+    entry = manifest["entry"]
+    code = Code(artifact, artifact.objects, (entry,))
     outputs = manifest["outputs"]
     try:
         return _runtime.Executable(
             name=manifest["name"],
-            entry=code.entry,
+            entry=code.addresses[entry],
             inputs=[_spec(value) for value in manifest["inputs"]],
             outputs=[_spec(value) for value in outputs],
             aliases=[value.get("alias_of") for value in outputs],
@@ -173,10 +174,25 @@ def estimated_seconds(cost: dict[str, float]) -> float:
     )
 
 
-class _Code:
+class Code:
     """Linked machine code; unloaded when the last reference goes."""
 
-    def __init__(self, artifact: Artifact) -> None:
+    def __init__(
+        self,
+        artifact: Artifact,
+        objects: Mapping[str, bytes],
+        exports: Sequence[str],
+        imports: Sequence[str] = (),
+        keeps: object = None,
+    ) -> None:
+        """Links some objects of an artifact, or made for it.
+
+        exports  symbols whose addresses are to be known.
+        imports  symbols from outside beside those that the artifact imports.
+        keeps    what is to live as long, such as other code that this calls.
+
+        Raises LoadError.
+        """
         import llvmlite.binding as llvm
 
         manifest = artifact.manifest
@@ -184,20 +200,21 @@ class _Code:
             check_processor(manifest.get("target", {}))
         except ProcessorError as error:
             raise LoadError(f"[{manifest['name']}] does not run here: {error}") from None
-        entry = manifest["entry"]
-        addresses = dict(_import(symbol) for symbol in manifest.get("imports", ()))
+        outside = dict(_import(symbol) for symbol in (*manifest.get("imports", ()), *imports))
         builder = llvm.JITLibraryBuilder()
-        for data in artifact.objects.values():
+        for data in objects.values():
             builder.add_object_img(data)
-        for symbol, address in (*addresses.items(), *_conversions()):
+        for symbol, address in (*outside.items(), *_conversions()):
             builder.import_symbol(symbol, address)
-        builder.export_symbol(entry)
+        for symbol in exports:
+            builder.export_symbol(symbol)
         try:
             # Dropping the library frees its code.
             self._library = builder.link(_linker(), f"lamina{next(_names)}")
         except RuntimeError as error:
             raise LoadError(f"[{manifest['name']}] does not link: {error}") from error
-        self.entry: int = self._library[entry]
+        self.addresses: dict[str, int] = {symbol: self._library[symbol] for symbol in exports}
+        self._keeps = keeps
 
 
 def _linker() -> Any:

@@ -162,6 +162,7 @@ void executable_dealloc(PyObject* self) {
   delete cast(self)->callbacks;
   delete cast(self)->device_program;
   Py_XDECREF(cast(self)->code);
+  Py_XDECREF(cast(self)->timed_code);
   Py_XDECREF(cast(self)->manifest);
   PyTypeObject* type = Py_TYPE(self);
   type->tp_free(self);
@@ -205,6 +206,20 @@ PyObject* executable_call(PyObject* self, PyObject* args, PyObject* kwargs) {
     PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(r), array);
   }
   return list.detach();
+}
+
+PyObject* set_timed_entry(PyObject* self, PyObject* args) {
+  unsigned long long entry;
+  PyObject* code;
+  if (!PyArg_ParseTuple(args, "KO", &entry, &code)) return nullptr;
+  ExecutableObject* const executable = cast(self);
+  // A call may be in the first's code for as long as this object lives.
+  if (executable->timed_code == nullptr) {
+    executable->timed_code = Py_NewRef(code);
+    executable->program->timed_entry.store(reinterpret_cast<Entry>(static_cast<uintptr_t>(entry)),
+                                           std::memory_order_release);
+  }
+  Py_RETURN_NONE;
 }
 
 PyObject* specs_list(const std::vector<ArraySpec>& specs) {
@@ -251,6 +266,11 @@ PyGetSetDef executable_getset[] = {
     {"calls", get_calls, nullptr, "How often it was called.", nullptr},
     {nullptr}};
 
+PyMethodDef executable_methods[] = {
+    {"set_timed_entry", set_timed_entry, METH_VARARGS,
+     "set_timed_entry(entry, code): what is called while a profiler records; the first counts."},
+    {nullptr}};
+
 PyMemberDef executable_members[] = {
     {"__weaklistoffset__", T_PYSSIZET, offsetof(ExecutableObject, weak_references), READONLY},
     {"manifest", T_OBJECT, offsetof(ExecutableObject, manifest), READONLY,
@@ -262,6 +282,7 @@ PyType_Slot executable_slots[] = {
     {Py_tp_new, reinterpret_cast<void*>(executable_new)},
     {Py_tp_dealloc, reinterpret_cast<void*>(executable_dealloc)},
     {Py_tp_call, reinterpret_cast<void*>(executable_call)},
+    {Py_tp_methods, executable_methods},
     {Py_tp_getset, executable_getset},
     {Py_tp_members, executable_members},
     {0, nullptr}};

@@ -20,6 +20,7 @@ struct ExecutableObject {
   PyObject_HEAD Program* program;
   std::vector<Owned>* output_shapes;  // tuples, shared by the arrays of all calls
   PyObject* code;                     // keeps the machine code loaded
+  PyObject* timed_code;               // the same of the program's timed entry, or null
   PyObject* manifest;
   HostCallbacks* callbacks;       // null for programs without
   cuda::Program* device_program;  // null for programs for the CPU

@@ -24,6 +24,7 @@
 #include "mapping.h"
 #include "platform.h"
 #include "processes.h"
+#include "recording.h"
 #include "signature.h"
 #include "sort.h"
 #include "threads.h"
@@ -144,6 +145,8 @@ nb::dict symbols() {
   result["lamina_failed"] = reinterpret_cast<uintptr_t>(&lamina_failed);
   result["lamina_interrupted"] = reinterpret_cast<uintptr_t>(&lamina_interrupted);
   result["lamina_python_callback"] = reinterpret_cast<uintptr_t>(&lamina_python_callback);
+  result["lamina_record_begin"] = reinterpret_cast<uintptr_t>(&lamina_record_begin);
+  result["lamina_record_end"] = reinterpret_cast<uintptr_t>(&lamina_record_end);
   for (const auto& [name, kernel] : lapack_symbols())
     result[name.c_str()] = reinterpret_cast<uintptr_t>(kernel);
   return result;
@@ -231,6 +234,12 @@ void define_state(nb::module_& m) {
   m.def("set_num_threads", set_thread_count, nb::call_guard<WithoutGil>(),
         "Threads of parallel kernels, the caller's included; 0 for the default.");
   m.def("get_num_threads", thread_count);
+  m.def(
+      "recorded_name",
+      [](std::string name, std::vector<std::pair<std::string, std::string>> details) {
+        return recorded_name({std::move(name), std::move(details)});
+      },
+      nb::arg("name"), nb::arg("details"), "The number that stands for a name in recordings.");
   m.def(
       "machine_limits",
       [](const std::string& membership, const std::string& root) {

@@ -7,6 +7,7 @@
 
 #include "collective.h"
 #include "platform.h"
+#include "recording.h"
 #include "threads.h"
 
 namespace lamina {
@@ -43,7 +44,9 @@ constexpr int kLongCallDebt = 1000;  // paid back by as many short calls
 void enter(const Program& program, void** args, void** results, void* arena) {
   Device* const device = current_device();
   if (device != nullptr && setjmp(device->exit) != 0) return;
-  program.entry(args, results, arena);
+  const Entry timed =
+      is_recording() ? program.timed_entry.load(std::memory_order_acquire) : nullptr;
+  (timed != nullptr ? timed : program.entry)(args, results, arena);
 }
 
 // Runs the entry and learns whether calls are cheap: from the best of the first calls (a busy
@@ -53,6 +56,7 @@ void run_and_learn(const Program& program, void** args, void** results, void* ar
   const bool learning = program.callbacks == nullptr &&
                         program.measured.load(std::memory_order_relaxed) < kMeasuredCalls;
   const bool cheap = program.cheap.load(std::memory_order_relaxed);
+  const RecordedScope recorded(program.name);
   const int64_t start = now_ns();
   enter(program, args, results, arena);
   const int64_t elapsed = now_ns() - start;

@@ -38,6 +38,8 @@ struct HostFunctions {
 struct Program {
   std::string name;
   Entry entry = nullptr;
+  // The same with a time for each kernel, while a profiler records; null before one asked for it.
+  std::atomic<Entry> timed_entry{nullptr};
   std::vector<ArraySpec> inputs, outputs;
   std::vector<int> alias_of;  // per output: the donated input whose memory it is, or -1
   size_t arena_bytes = 0;

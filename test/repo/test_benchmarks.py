@@ -43,6 +43,16 @@ def test_numerical_programs_are_compiled_and_checked_beside_jax(tmp_path):
     assert "  compile " in done.stdout and "; first call: " in done.stdout
 
 
+def test_rows_through_jax(tmp_path):
+    file = tmp_path / "a.json"
+    done = run("--through-jax", "--quick", "--only", "matmul 64", "--json", str(file))
+    assert done.returncode == 0, done.stdout + done.stderr
+    (row,) = json.loads(file.read_text())["through_jax"]
+    assert row["run"] == row["through"]["median"] / row["lamina"]["median"]
+    assert row["compile"] == row["through"]["processor"] / row["lamina"]["processor"]
+    assert "compile: " in done.stdout.splitlines()[-1]
+
+
 def test_unknown_rows_are_refused_with_those_near():
     done = run("--only", "matmul 64", "softmaxx", "no such row")
     assert done.returncode == 2 and not done.stdout

@@ -34,7 +34,14 @@ _OTHERS = {
     "PJRT_Shardings_PJRT_Executable_OutputShardings_Args": "Shardings_Executable_OutputShardingsArgs",
     "PJRT_FFI_Type_Register_Args": "Ffi_Type_RegisterArgs",
     "PJRT_FFI_Register_Handler_Args": "Ffi_Register_HandlerArgs",
-}
+    "PLUGIN_Profiler_Api": "ProfilerApi",
+} | {
+    f"PLUGIN_Profiler_{name}_Args": f"Profiler_{name}Args"
+    for name in (
+        "Error_Destroy", "Error_Message", "Error_GetCode", "Create", "Destroy", "Start", "Stop",
+        "CollectData", "Consume", "Serialize",
+    )
+}  # fmt: skip
 
 
 def _header() -> str:
@@ -62,6 +69,9 @@ def test_structs_have_the_offsets_of_xla(tmp_path):
     rows = [row for pair in pairs.items() for row in _asserts(*pair)]
     # Where the table of functions begins, and how many there are.
     rows.append(f"static_assert(offsetof(Api, functions) == {theirs.VTABLE_OFFSET});")
+    profiler = theirs.PJRT_Profiler_Extension
+    rows.append(f"static_assert(offsetof(ProfilerExtension, profiler_api) == {profiler.profiler_api.offset});")
+    rows.append(f"static_assert(sizeof(ProfilerExtension) == {ctypes.sizeof(profiler)});")
     rows.append(f"static_assert(kFunctions == {len(theirs.SLOT)});")
     rows.append(f"static_assert(kMinorVersion == {theirs.PJRT_API_MINOR});")
     source = tmp_path / "offsets.cpp"

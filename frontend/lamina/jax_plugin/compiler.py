@@ -10,6 +10,7 @@ locations where only those have changed; else it is compiled and kept there.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import struct
@@ -102,6 +103,15 @@ class CompiledProgram(Record, frozen=False, eq=False):
         """Bytes of arguments ("argument"), results ("output"), results in donated arguments ("alias"),
         temporaries ("temp") and code ("generated_code")."""
         return {name: int(value) for name, value in self._artifact.manifest["memory"].items()}
+
+    def time_kernels(self) -> None:
+        """From now on each kernel's calls are timed while a profiler records."""
+        from lamina.backends.cpu.timed import timed_code
+        from lamina.runtime.executable import LoadError
+
+        with as_statuses(), contextlib.suppress(LoadError):  # without, the program's calls are timed
+            code = timed_code(self._artifact)
+            self.executable.set_timed_entry(code.addresses[self._artifact.manifest["entry"]], code)
 
     def text(self, stage: str = "optimized") -> str:
         """The program as MLIR text at a stage: optimised StableHLO by default."""

@@ -848,7 +848,7 @@ struct Device_ClearMemoryStatsArgs : Args {
 
 // --- Extensions ----------------------------------------------------------------------------------
 
-enum class ExtensionType : uint32_t { kLayouts = 4, kFfi = 5, kShardings = 19 };
+enum class ExtensionType : uint32_t { kProfiler = 1, kLayouts = 4, kFfi = 5, kShardings = 19 };
 
 struct ExtensionBase {
   size_t struct_size;
@@ -964,6 +964,96 @@ struct Shardings_Executable_OutputShardingsArgs : Args {
   size_t num_outputs;
   const char* const* shardings;
   const size_t* sharding_sizes;
+};
+
+// A profiler of the plugin's, which the framework starts, stops and reads beside its own: an
+// interface of its own, with errors of its own. Names are XLA's without the prefix PLUGIN_.
+struct Profiler;
+struct ProfilerError;
+
+struct Profiler_Error_DestroyArgs {
+  size_t struct_size;
+  void* priv;
+  ProfilerError* error;
+};
+
+struct Profiler_Error_MessageArgs {
+  size_t struct_size;
+  void* priv;
+  const ProfilerError* error;
+  const char* message;
+  size_t message_size;
+};
+
+struct Profiler_Error_GetCodeArgs {
+  size_t struct_size;
+  void* priv;
+  const ProfilerError* error;
+  int code;
+};
+
+struct Profiler_CreateArgs {
+  size_t struct_size;
+  const char* options;
+  size_t options_size;
+  Profiler* profiler;
+};
+
+struct Profiler_DestroyArgs {
+  size_t struct_size;
+  Profiler* profiler;
+};
+
+struct Profiler_StartArgs {
+  size_t struct_size;
+  Profiler* profiler;
+};
+
+struct Profiler_StopArgs {
+  size_t struct_size;
+  Profiler* profiler;
+};
+
+struct Profiler_CollectDataArgs {
+  size_t struct_size;
+  Profiler* profiler;
+  uint8_t* buffer;
+  size_t buffer_size_in_bytes;
+};
+
+struct Profiler_ConsumeArgs {
+  size_t struct_size;
+  Profiler* profiler;
+  Profiler* result;
+};
+
+struct Profiler_SerializeArgs {
+  size_t struct_size;
+  Profiler* profiler;
+  Profiler* consume_result;
+  const char* serialized_bytes;
+  size_t serialized_size;
+};
+
+struct ProfilerApi {
+  size_t struct_size;
+  void* priv;
+  void (*error_destroy)(Profiler_Error_DestroyArgs*);
+  void (*error_message)(Profiler_Error_MessageArgs*);
+  ProfilerError* (*error_get_code)(Profiler_Error_GetCodeArgs*);
+  ProfilerError* (*create)(void*);
+  ProfilerError* (*destroy)(void*);
+  ProfilerError* (*start)(void*);
+  ProfilerError* (*stop)(void*);
+  ProfilerError* (*collect_data)(void*);
+  ProfilerError* (*consume)(void*);
+  void (*consume_result_destroy)(void*);
+  ProfilerError* (*serialize)(void*);
+};
+
+struct ProfilerExtension : ExtensionBase {
+  const ProfilerApi* profiler_api;
+  int64_t traceme_context_id;
 };
 
 // --- The table -----------------------------------------------------------------------------------

@@ -51,8 +51,10 @@ namespace {
 const Api& table() {
 #define LAMINA_IMPLEMENTED(name, function) guarded<name##Args, function>,
 #define LAMINA_MISSING(name) [](Args*) { return missing(#name); },
+  ExtensionBase* extensions = shardings_extension(profiler_extension(nullptr));
+  extensions = layouts_extension(ffi_extension(extensions));
   static const Api api = {sizeof(Api),
-                          layouts_extension(ffi_extension(shardings_extension(nullptr))),
+                          extensions,
                           {{sizeof(Version), nullptr}, kMajorVersion, kMinorVersion},
                           {LAMINA_PJRT_FUNCTIONS(LAMINA_IMPLEMENTED, LAMINA_MISSING)}};
 #undef LAMINA_IMPLEMENTED

@@ -6,6 +6,7 @@
 #include "buffers.h"
 #include "executables.h"
 #include "functions.h"
+#include "proto.h"
 #include "status.h"
 
 namespace lamina::pjrt {
@@ -198,17 +199,23 @@ std::shared_ptr<const Compiled> read(PyObject* object, std::string options) {
   return compiled;
 }
 
+// The exception of the framework, which may be raising one.
+class SetAside {
+ public:
+  SetAside() { PyErr_Fetch(&type_, &value_, &traceback_); }
+  ~SetAside() { PyErr_Restore(type_, value_, traceback_); }
+  SetAside(const SetAside&) = delete;
+
+ private:
+  PyObject *type_, *value_, *traceback_;
+};
+
 // lamina.jax_plugin.compiler's function of this name, called.
 template <typename... Arguments>
 std::shared_ptr<const Compiled> ask_compiler(const char* function, std::string options,
                                              const char* format, Arguments... arguments) {
   const Gil gil;
-  PyObject *type, *value, *traceback;  // of the framework, which may be raising
-  PyErr_Fetch(&type, &value, &traceback);
-  struct Restore {
-    PyObject *type, *value, *traceback;
-    ~Restore() { PyErr_Restore(type, value, traceback); }
-  } const restore{type, value, traceback};
+  const SetAside exception;
   const Owned compiler(checked(PyImport_ImportModule("lamina.jax_plugin.compiler")));
   Owned made(checked(PyObject_CallMethod(compiler.get(), function, format, arguments...)));
   return read(made.detach(), std::move(options));
@@ -218,29 +225,19 @@ std::string as_proto(const Compiled& compiled, const std::vector<Device*>& devic
   // message DeviceAssignmentProto { int32 replica_count = 1; int32 computation_count = 2;
   //   message ComputationDevice { repeated int64 replica_device_ids = 1; }
   //   repeated ComputationDevice computation_devices = 3; }
-  const auto varint = [](std::string* to, uint64_t value) {
-    for (; value >= 0x80; value >>= 7) to->push_back(static_cast<char>(value | 0x80));
-    to->push_back(static_cast<char>(value));
-  };
-  std::string proto;
-  proto.push_back(0x08);
-  varint(&proto, static_cast<uint64_t>(compiled.replicas));
-  proto.push_back(0x10);
-  varint(&proto, static_cast<uint64_t>(compiled.partitions));
+  Proto proto;
+  proto.number(1, compiled.replicas);
+  proto.number(2, compiled.partitions);
   for (int p = 0; p < compiled.partitions; ++p) {
-    std::string ids;
+    Proto ids, of_partition;
     for (int r = 0; r < compiled.replicas; ++r) {
       const Device* device = devices[static_cast<size_t>(r * compiled.partitions + p)];
-      varint(&ids, static_cast<uint64_t>(device->description.id));
+      ids.varint(static_cast<uint64_t>(device->description.id));
     }
-    std::string of_partition = {0x0a};
-    varint(&of_partition, ids.size());
-    of_partition += ids;
-    proto.push_back(0x1a);
-    varint(&proto, of_partition.size());
-    proto += of_partition;
+    of_partition.message(1, ids);
+    proto.message(3, of_partition);
   }
-  return proto;
+  return proto.bytes();
 }
 
 LoadedExecutable* load(Client* client, std::shared_ptr<const Compiled> compiled) {
@@ -278,6 +275,13 @@ void give_bytes(std::string content, const char** data, size_t* size, void** own
 
 Compiled::~Compiled() {
   if (object != nullptr) drop_reference(object);
+}
+
+void time_kernels(const Compiled& compiled) {
+  if (compiled.has_timed_kernels.exchange(true)) return;
+  const Gil gil;
+  const SetAside exception;
+  called(compiled.object, "time_kernels");
 }
 
 void client_compile(Client_CompileArgs& args) {

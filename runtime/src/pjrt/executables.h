@@ -45,8 +45,12 @@ struct Compiled {
   Texts input_sharding_texts, output_sharding_texts;
   std::vector<std::string> cost_names;
   std::vector<NamedValue> costs;
+  mutable std::atomic<bool> has_timed_kernels{false};
   int64_t argument_bytes = 0, output_bytes = 0, alias_bytes = 0, temp_bytes = 0, code_bytes = 0;
 };
+
+// Lets the calls of the program's kernels be timed while a profiler records.
+void time_kernels(const Compiled& compiled);
 
 struct Executable {
   std::shared_ptr<const Compiled> compiled;

@@ -5,6 +5,7 @@
 
 #include "../collective.h"
 #include "../dispatch.h"
+#include "../recording.h"
 #include "buffers.h"
 #include "event.h"
 #include "executables.h"
@@ -268,6 +269,7 @@ void loaded_executable_execute(LoadedExecutable_ExecuteArgs& args) {
            executable.compiled->name + " is for " + std::to_string(executable.devices.size()) +
                " devices, not for " + std::to_string(args.num_devices));
   }
+  if (is_recording()) time_kernels(*executable.compiled);
   if (args.num_devices == 1) {
     const Device* const device =
         args.execute_device != nullptr ? args.execute_device : executable.devices.front();

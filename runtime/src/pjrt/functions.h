@@ -156,5 +156,6 @@ LAMINA_PJRT_FUNCTIONS(LAMINA_DECLARE, LAMINA_DECLARE_NOTHING)
 ExtensionBase* layouts_extension(ExtensionBase* next);
 ExtensionBase* ffi_extension(ExtensionBase* next);
 ExtensionBase* shardings_extension(ExtensionBase* next);
+ExtensionBase* profiler_extension(ExtensionBase* next);
 
 }  // namespace lamina::pjrt

@@ -1,6 +1,7 @@
 """Programs of JAX on lamina: the queue, errors, callbacks, several devices, compiled programs."""
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -226,3 +227,13 @@ print("under way")
 """
     done = _run(code)
     assert done.returncode == 0 and done.stdout == "under way\n", done.stderr
+
+
+def test_logged_topics(tmp_path):
+    code = "import jax\n@jax.jit\ndef seven(x): return x * 7\nprint(seven(3.0))"
+    environment = {"LAMINA_CACHE": "1", "LAMINA_CACHE_DIR": str(tmp_path), "LAMINA_LOG": "compile,cache"}
+    first, second = (_run(code, **environment) for _ in range(2))
+    assert first.stdout == second.stdout == "21.0\n"
+    assert re.search(r"^lamina: compile \d+\.\d ms: jit_seven$", first.stderr, re.MULTILINE)
+    assert re.search(r"^lamina: cache \d+\.\d ms: jit_seven: found in ", second.stderr, re.MULTILINE)
+    assert "compile" not in second.stderr
