@@ -1,0 +1,64 @@
+"""What the emulator of PTX refuses, and that it says where."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support import ptx
+
+_HEAD = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 k_param_0)
+{
+    .reg .pred %p<4>;
+    .reg .b32 %r<8>;
+    .reg .b64 %rd<4>;
+    .shared .align 16 .b8 held[512];
+    ld.param.b64 %rd1, [k_param_0];
+    mov.u32 %r1, %tid.x;
+    mul.wide.u32 %rd2, %r1, 4;
+    add.s64 %rd3, %rd1, %rd2;
+    mov.b32 %r3, held;
+    shl.b32 %r2, %r1, 2;
+    add.s32 %r3, %r3, %r2;
+"""
+
+
+def _run(body: str, threads: int = 64, size: int = 64) -> np.ndarray:
+    out = np.zeros(size, np.int32)
+    ptx.Program(_HEAD + body + "ret;\n}\n").launch("k", (1,), (threads,), [ptx.Pointer(out)])
+    return out
+
+
+def test_runs() -> None:
+    np.testing.assert_array_equal(_run("st.global.b32 [%rd3], %r2;"), 4 * np.arange(64))
+
+
+@pytest.mark.parametrize(
+    "body, message",
+    [
+        ("add.s32 %r1, %r1, 1;\nfrobnicate.b32 %r1, %r2;\n", "line 18: frobnicate.b32: .* not know this"),
+        ("add.funny.s32 %r1, %r2, 1;\n", "line 17: add.funny.s32: .* not know .funny"),
+        ("st.global.b32 [%rd3+4], %r1;\n", "line 17: st.global.b32: .* in no variable of global memory"),
+        ("st.global.b32 [%rd3+2], %r1;\n", "no multiple of 4"),
+        ("st.shared.b32 [%r3+4000], %r1;\n", "outside shared memory"),
+        ("ld.shared.b32 %r1, [%r3];\n", "reads shared memory at 0x0 that nobody wrote"),
+        ("add.s64 %rd1, %rd1, %r1;\n", "%r1 is of type b32, not s64"),
+        ("bra nowhere;\n", "no label nowhere"),
+        ("setp.lt.u32 %p1, %r1, 32;\n@%p1 bar.sync 1, 64;\n", "deadlock: a barrier before line 19"),
+        ("setp.lt.u32 %p1, %r1, 7;\n@%p1 bra $1;\nret;\n$1:\nshfl.sync.bfly.b32 %r1, %r1, 1, 31, -1;\n", "has ended"),
+        ("$2:\nld.volatile.global.b32 %r1, [%rd1];\nsetp.eq.s32 %p1, %r1, 0;\n@%p1 bra $2;\n", "deadlock"),
+    ],
+)  # fmt: skip
+def test_says_what_is_wrong(body: str, message: str) -> None:
+    with pytest.raises(ptx.PtxError, match=message):
+        _run(body)
+
+
+def test_a_copy_must_be_waited_for() -> None:
+    copy = "cp.async.ca.shared.global [%r3], [%rd3], 4;\ncp.async.commit_group;\n"
+    use = "ld.shared.b32 %r4, [%r3];\nst.global.b32 [%rd3], %r4;\n"
+    _run(copy + "cp.async.wait_group 0;\n" + use)
+    with pytest.raises(ptx.PtxError, match="line 19: ld.shared.b32: touches shared memory .* a copy is writing"):
+        _run(copy + use)

@@ -1,0 +1,30 @@
+"""Programs that Triton compiled give NumPy's results in the emulator of PTX: it reads PTX as GPUs do. Some are run by
+default, all with LAMINA_TEST_EXAMPLES."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from kept_ptx import assert_right, kept, run_triton
+from triton_programs import PROGRAMS, Program
+
+_ALL = [(program, arch) for program in PROGRAMS for arch in program.architectures]
+_NOT_YET = ("wgmma.", "mbarrier.")
+"""What the emulator does not know."""
+_STEP = 1 if os.environ.get("LAMINA_TEST_EXAMPLES") else 3
+_TRIED = [
+    (program, arch)
+    for n, (program, arch) in enumerate(_ALL)
+    if n % _STEP == 0 and not any(word in kept("triton")[program.file(arch)] for word in _NOT_YET)
+]
+
+
+def test_every_program_is_kept() -> None:
+    assert set(kept("triton")) == {program.file(arch) for program, arch in _ALL} | {"launches.json"}
+
+
+@pytest.mark.parametrize("program, arch", _TRIED, ids=[f"{p.name} sm_{a}" for p, a in _TRIED])
+def test_program(program: Program, arch: int) -> None:
+    found, wanted = run_triton(program, arch)
+    assert_right(found, wanted, program.tolerance)

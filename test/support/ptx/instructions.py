@@ -1,0 +1,34 @@
+"""Every instruction that the emulator knows, by the first part of its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from support.ptx import (
+    atomics,
+    barriers,
+    conversions,
+    copies,
+    floating,
+    integer,
+    matrices,
+    moves,
+    predicates,
+    warps,
+)
+
+OPS: dict[str, Callable[..., Any]] = {}
+for _family in (
+    integer,
+    floating,
+    conversions,
+    predicates,
+    moves,
+    atomics,
+    warps,
+    barriers,
+    matrices,
+    copies,
+):
+    OPS |= _family.OPS

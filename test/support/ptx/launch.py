@@ -1,0 +1,151 @@
+"""Launches a kernel of a module of PTX on arrays, without a GPU."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from support.ptx.decode import Decoder
+from support.ptx.errors import PtxError, UnknownPtx
+from support.ptx.machine import GLOBAL_BASE, Code, Wave
+from support.ptx.memory import Space
+from support.ptx.syntax import Module, parse
+
+_LANES = 1 << 13  # in a wave
+_GUARD = 256
+_ROUNDS = 50  # in a row in which no wave changes anything
+
+
+class Pointer:
+    """An argument that is the address of an array, which the kernel may change."""
+
+    def __init__(self, array: np.ndarray, offset: int = 0, written: bool = True) -> None:
+        """`written`: whether the array has values; else to read them before a kernel wrote them is an error."""
+        assert array.flags.c_contiguous
+        self.array, self.offset, self.written = array, offset, written
+
+
+class Program:
+    """A module of PTX; its kernels can be launched."""
+
+    def __init__(self, text: str) -> None:
+        self.module: Module = parse(text)
+        self.kernels = [f.name for f in self.module.functions.values() if f.entry]
+        self._codes: dict[str, Code] = {}
+        self.addresses: dict[str, tuple[str, int]] = {}
+        at = GLOBAL_BASE + _GUARD
+        for variable in self.module.variables.values():
+            if variable.space != "shared":
+                at = -(-at // 256) * 256
+                self.addresses[variable.name] = ("global", at)
+                at += variable.size + _GUARD
+        self._end = at
+
+    def code(self, name: str) -> Code:
+        if name not in self._codes:
+            function = self.module.functions[name]
+            self._codes[name] = Decoder(self.module, function, self.addresses).code
+        return self._codes[name]
+
+    def launch(
+        self, name: str, grid: Sequence[int], block: Sequence[int], arguments: Sequence[Any], shared: int = 0,
+        seed: int = 0, strict: bool = True,
+    ) -> Counter[str]:  # fmt: skip
+        """Runs a kernel; arrays that `Pointer`s stand for are changed. How often each instruction was done by a
+        group of threads. `strict`: to read what nobody wrote in a block's or a thread's memory is an error."""
+        function, code = self.module.functions[name], self.code(name)
+        required = function.limits.get(".reqntid")
+        if required and math.prod(required) != math.prod(block):
+            raise PtxError(f"{name} must be launched with {required} threads")
+        pointers = [a for a in arguments if isinstance(a, Pointer)]
+        memory, bases = self._memory(pointers)
+        params = self._parameters(name, arguments, bases)
+        random = np.random.default_rng(seed)
+        order = random.permutation(math.prod(grid))
+        size = max(1, _LANES // (-(-math.prod(block) // 32) * 32))
+        spaces = {"global": memory, "param": params}
+        waves = [
+            Wave(code, grid, block, order[n : n + size], spaces, shared, random, strict)
+            for n in range(0, order.size, size)
+        ]
+        self._run(waves, memory)
+        for pointer in pointers:
+            at = bases[id(pointer.array)] - GLOBAL_BASE
+            flat = pointer.array.reshape(-1).view(np.uint8)
+            flat[:] = memory.data[at : at + flat.size]
+        counts: Counter[str] = Counter()
+        for wave in waves:
+            counts += wave.counts
+        return counts
+
+    def _run(self, waves: list[Wave], memory: Space) -> None:
+        idle = 0
+        left = list(waves)
+        while left:
+            before = memory.changes, len(left)
+            for wave in left:
+                wave.run()
+            left = [wave for wave in left if not wave.done]
+            idle = 0 if (memory.changes, len(left)) != before else idle + 1
+            if idle > _ROUNDS:
+                raise PtxError("deadlock: threads wait for what nobody changes any more")
+
+    def _memory(self, pointers: list[Pointer]) -> tuple[Space, dict[int, int]]:
+        """Global memory with the module's variables and the arrays; where arrays are."""
+        at, bases, arrays = self._end, {}, {}
+        for pointer in pointers:
+            if id(pointer.array) not in bases:
+                at = -(-at // 512) * 512
+                bases[id(pointer.array)] = at
+                arrays[id(pointer.array)] = pointer
+                at += pointer.array.nbytes + _GUARD
+        memory = Space("global", GLOBAL_BASE, at - GLOBAL_BASE + _GUARD)
+        for variable in self.module.variables.values():
+            if variable.space != "shared":
+                data = variable.data
+                for offset, other in variable.references:
+                    if other not in self.addresses:
+                        continue
+                    data = (
+                        (data or b"")[:offset]
+                        + self.addresses[other][1].to_bytes(8, "little")
+                        + (data or b"")[offset + 8 :]
+                    )
+                memory.declare(self.addresses[variable.name][1] - GLOBAL_BASE, variable.size, data)
+        for key, pointer in arrays.items():
+            array = pointer.array
+            data = array.reshape(-1).view(np.uint8).tobytes() if pointer.written else None
+            memory.declare(bases[key] - GLOBAL_BASE, array.nbytes, data)
+        return memory, bases
+
+    def _parameters(self, name: str, arguments: Sequence[Any], bases: dict[int, int]) -> Space:
+        parameters = self.module.functions[name].parameters
+        if len(parameters) != len(arguments):
+            raise PtxError(f"{name} takes {len(parameters)} arguments, not {len(arguments)}")
+        space = Space("param", 0, sum(p.size + p.align for p in parameters) + 16)
+        at = 0
+        for parameter, argument in zip(parameters, arguments):
+            at = -(-at // parameter.align) * parameter.align
+            if isinstance(argument, Pointer):
+                data = (bases[id(argument.array)] + argument.offset).to_bytes(8, "little")
+            elif isinstance(argument, bytes):
+                data = argument
+            elif isinstance(argument, np.generic | np.ndarray):
+                data = argument.tobytes()
+            elif isinstance(argument, float):
+                data = np.dtype(f"f{parameter.size}").type(argument).tobytes()
+            elif isinstance(argument, int):
+                data = (argument & (1 << 8 * parameter.size) - 1).to_bytes(parameter.size, "little")
+            else:
+                raise UnknownPtx(f"{name}: no argument of a kernel: {argument!r}")
+            if len(data) != parameter.size:
+                raise PtxError(
+                    f"{name}: {parameter.name} has {parameter.size} bytes, not {len(data)}"
+                )
+            space.declare(at, parameter.size, data)
+            at += parameter.size
+        return space
