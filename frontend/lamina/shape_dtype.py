@@ -33,6 +33,16 @@ class ShapeDtypeStruct:
         self.sharding = sharding
         self.weak_type = weak_type
 
+    @classmethod
+    def like(cls, x: Any) -> ShapeDtypeStruct:
+        """That of an array or a number, with the sharding of an array that was placed."""
+        from lamina.core.trace import get_aval
+
+        aval = get_aval(x)
+        placed = getattr(x, "committed", False)
+        sharding = x.sharding if placed else None
+        return cls(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
+
     def update(self, **changes: Any) -> ShapeDtypeStruct:
         """A copy with some fields changed: shape, dtype, sharding, weak_type."""
         fields = {name: getattr(self, name) for name in self.__slots__}

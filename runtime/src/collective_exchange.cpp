@@ -10,9 +10,17 @@
 namespace lamina {
 namespace {
 
-// Bytes of an all-reduce's operands up to which a process sends its own whole to all others, in one
-// step, and combines everything itself; beyond, in two steps, each combines its part for all.
+// Bytes of an all-reduce's operands up to which every process gets all of them whole, and combines
+// everything itself; beyond, in two steps, each combines its part for all. Twice a message's
+// latency in bytes: that is where what p whole operands take (their bytes) meets what 2 (p - 1)
+// messages of parts take (their latency), for any p. Between processes of one machine latency is 1
+// us, and 4 GB pass in a second.
 constexpr int64_t kWholeBytes = 8192;
+
+// Processes up to which whole operands go straight to all others. Among more they are handed on: in
+// step k a process gets from the one 2^k places further on what that has, and so all in log2(p)
+// steps. A step waits for the one before, so few processes are done sooner with a message to each.
+constexpr size_t kStraightProcesses = 4;
 
 // The members of a group by process.
 class Members {
@@ -96,6 +104,8 @@ class Exchange {
 
   // What others need of the operands here, against what those here need of theirs.
   bool operands(const Members& members, Ref<Buffer>* staging);
+  // The same for whole operands of an all-reduce among many processes, which hand them on.
+  bool handed_on(const Members& members, Ref<Buffer>* staging);
   // Parts of an all-reduce's result that those here have combined, against the others'.
   bool parts(const Members& members);
   // A permutation's operands, to where they belong.
@@ -148,6 +158,10 @@ int64_t Exchange::staged_bytes(const Members& members) const {
 }
 
 bool Exchange::operands(const Members& members, Ref<Buffer>* staging) {
+  if (kind_ == CollectiveKind::kAllReduce && whole() &&
+      members.others().size() >= kStraightProcesses) {
+    return handed_on(members, staging);
+  }
   const int64_t staged = staged_bytes(members);
   const bool broadcasts = kind_ == CollectiveKind::kBroadcast;
   const int64_t others = broadcasts ? 1 : group_.size - static_cast<int64_t>(members.here().size());
@@ -221,6 +235,58 @@ bool Exchange::operands(const Members& members, Ref<Buffer>* staging) {
     }
   }
   return finish(&transfers);
+}
+
+bool Exchange::handed_on(const Members& members, Ref<Buffer>* staging) {
+  // The processes from this one on, round: of each the members whose operands it has, and where
+  // those begin in what is staged.
+  struct Place {
+    const Members::Other* process;  // null for this one
+    const std::vector<int>* members;
+    int64_t at;
+  };
+  const int rank = Processes::joined()->rank();
+  std::vector<Place> round{{nullptr, &members.here(), 0}};
+  for (const Members::Other& other : members.others()) round.push_back({&other, &other.members, 0});
+  const auto distance = [&](const Place& place) {
+    const int process = place.process == nullptr ? rank : place.process->process;
+    return process >= rank ? process - rank : process - rank + Processes::joined()->size();
+  };
+  std::sort(round.begin(), round.end(),
+            [&](const Place& a, const Place& b) { return distance(a) < distance(b); });
+  int64_t total = 0;
+  for (Place& place : round) {
+    place.at = total;
+    total += static_cast<int64_t>(place.members->size()) * bytes();
+  }
+  *staging = Ref<Buffer>::steal(Buffer::allocate(std::max<int64_t>(total, 1)));
+  char* const data = static_cast<char*>((*staging)->data());
+  for (const Place& place : round) {
+    char* at = data + place.at;
+    for (const int m : *place.members) {
+      if (place.process == nullptr) {
+        std::memcpy(at, slots_[m].operand, static_cast<size_t>(bytes()));
+      } else {
+        slots_[m] = {at, nullptr};
+      }
+      at += bytes();
+    }
+  }
+  const size_t count = round.size();
+  for (size_t step = 1; step < count; step *= 2) {
+    const size_t blocks = std::min(step, count - step);
+    const int64_t received_to = step + blocks < count ? round[step + blocks].at : total;
+    // What the process `step` places before lacks begins with this one's own.
+    const int64_t sent = blocks < count ? round[blocks].at : total;
+    const Members::Other& from = *round[step].process;
+    const Members::Other& to = *round[count - step].process;
+    Transfers transfers(Processes::joined());
+    transfers.receive(from.process, tags_.of(members.tag_from(from)), data + round[step].at,
+                      received_to - round[step].at);
+    transfers.send(to.process, tags_.of(members.tag_to(to)), data, sent);
+    if (!finish(&transfers)) return false;
+  }
+  return true;
 }
 
 bool Exchange::parts(const Members& members) {

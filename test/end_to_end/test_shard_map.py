@@ -1,6 +1,7 @@
 """shard_map against JAX on eight virtual devices: blocks, collectives, transformations, errors."""
 
 import types
+from typing import Any
 
 import jax
 import numpy as np
@@ -9,6 +10,8 @@ from devices import eight_devices as eight_devices
 from oracle import assert_same
 
 import lamina
+import lamina.numpy as jnp
+from lamina.sharding import NamedSharding
 
 pytestmark = pytest.mark.usefixtures("eight_devices")
 P, PJ = lamina.P, jax.P
@@ -175,3 +178,43 @@ def test_what_is_replicated_is_inferred_through_control_flow() -> None:
         return lax.cond(total > 0, lambda t: t + lax.psum(x, "i").sum(), lambda t: t, total)
 
     lamina.shard_map(f, mesh=mesh, in_specs=P("i"), out_specs=P())(X)
+
+
+def test_arguments_without_a_spec_are_given_as_they_are() -> None:
+    mesh = lamina.make_mesh((4,), ("i",))
+    settings = {"name": "double", "factor": 2}
+
+    def body(settings: dict[str, Any], x: Any, other: None) -> Any:
+        assert settings["name"] == "double" and other is None
+        assert x.shape == (2,)
+        return settings["factor"] * x
+
+    f = lamina.shard_map(body, mesh=mesh, in_specs=(None, P("i"), None), out_specs=P("i"))
+    x = jnp.arange(8.0)
+    np.testing.assert_array_equal(f(settings, x, None), 2 * np.arange(8.0))
+    np.testing.assert_array_equal(lamina.jit(lambda x: f(settings, x, None))(x), 2 * np.arange(8.0))
+    with pytest.raises(ValueError, match="evenly divisible"):
+        f(settings, jnp.arange(7.0), None)
+
+
+def test_types_and_the_mesh_say_what_is_manual() -> None:
+    mesh = lamina.make_mesh((4, 2), ("i", "j"))
+    seen = []
+
+    def body(x: Any) -> Any:
+        axes = lamina.sharding.get_abstract_mesh()
+        seen.append((axes.manual_axes, axes.auto_axes, lamina.typeof(x).mat.varying))
+        return x
+
+    f = lamina.shard_map(body, mesh=mesh, in_specs=P("i"), out_specs=P("i"), axis_names={"i"})
+    f(jnp.arange(8.0))
+    assert seen == [(("i",), ("j",), frozenset({"i"}))]
+    assert mesh.auto_axes == ("i", "j") and mesh.manual_axes == ()
+    assert lamina.typeof(jnp.ones(2)).mat.empty
+
+
+def test_a_shape_like_an_array_is_placed_as_it_is() -> None:
+    place = NamedSharding(lamina.make_mesh((4,), ("i",)), P("i"))
+    like = lamina.ShapeDtypeStruct.like(lamina.device_put(jnp.arange(8), place))
+    assert (like.shape, like.dtype, like.sharding) == ((8,), np.int32, place)
+    assert lamina.ShapeDtypeStruct.like(jnp.float32(2)).sharding is None

@@ -33,3 +33,9 @@ def test_all_of_them(alone, tmp_path: Path, count: int, mpi: str) -> None:
     assert len(found) > 400
     for name, bits in alone.items():
         np.testing.assert_array_equal(found[name], bits, name)
+
+
+def test_more_processes_than_send_straight_to_each_other() -> None:
+    alone = check_ranks(0, "many.py", devices=10)
+    assert len(alone.splitlines()) == 10
+    assert check_ranks(5, "many.py", devices=2) == alone

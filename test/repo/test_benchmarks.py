@@ -1,6 +1,7 @@
 """The benchmark suite runs, and its reports say what was measured."""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -181,3 +182,23 @@ def test_temporary_memory_is_no_more_than_theirs(monkeypatch):
     rows = memory.measure_memory(chosen, lamina_library(), jax_library())
     assert len(rows) == len(names)
     assert all(row["lamina"] <= row["jax"] for row in rows), rows
+
+
+def test_the_model_of_many_processes_counts_messages_and_bytes(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks import scale
+
+    text = """
+    %0 = "stablehlo.all_reduce"(%x) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %s = stablehlo.add %a, %b : tensor<f32>
+    }) : (tensor<f32>) -> tensor<f32>
+    %1 = "stablehlo.all_gather"(%y) <{all_gather_dim = 0 : i64}> : (tensor<1x16x64xbf16>) -> tensor<4x16x64xbf16>"""
+    assert scale.collectives_of(text) == [("all_reduce", 4), ("all_gather", 2048)]
+    one_us, a_gb = scale.Messages(1e-6, math.inf), scale.Messages(0, 1e9)
+    small, large = scale.Collective("all_reduce", 4), scale.Collective("all_reduce", 1 << 20)
+    times = [round(small.seconds(ranks, one_us) * 1e6) for ranks in (1, 2, 4, 5, 4096)]
+    assert times == [0, 1, 3, 3, 12]
+    assert round(large.seconds(64, one_us) * 1e6) == 2 * 63
+    assert math.isclose(large.seconds(64, a_gb), 2 * 63 / 64 * (1 << 20) / 1e9)
+    assert scale.half_efficient(1e-3, [large], one_us) == 502  # 2 * 501 us

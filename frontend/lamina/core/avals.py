@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lamina.core import dtypes
+from lamina.core.manual_axes import ManualAxisType
 
 NOWHERE: frozenset[Any] = frozenset()
 
@@ -49,6 +50,12 @@ class ShapedArray(AbstractValue):
         self._hash = hash((self.shape, self.dtype, weak_type, vma))
 
     ndim = property(lambda self: len(self.shape))
+
+    @property
+    def mat(self) -> ManualAxisType:
+        """What the value does along the axes of a shard_map: where it varies is all that types say here."""
+        return ManualAxisType(varying=self.vma)
+
     sharding_rule: ClassVar[Callable[[ShapedArray], Any]]
     """Injection: what `sharding` gives. Set by lamina._connect."""
 

@@ -1,6 +1,8 @@
 """How arrays are spread over devices: meshes, partition specs, shardings."""
 
 from lamina.config import no_collectives as no_collectives
+from lamina.core.manual_axes import ManualAxisType as ManualAxisType
+from lamina.core.manual_axes import UnreducedKind as UnreducedKind
 from lamina.sharding.arrays import auto_axes as auto_axes
 from lamina.sharding.arrays import explicit_axes as explicit_axes
 from lamina.sharding.arrays import (
@@ -14,8 +16,6 @@ from lamina.sharding.arrays import (
 )
 from lamina.sharding.arrays import reshard as reshard
 from lamina.sharding.kinds import AbstractDevice as AbstractDevice
-from lamina.sharding.kinds import ManualAxisType as ManualAxisType
-from lamina.sharding.kinds import UnreducedKind as UnreducedKind
 from lamina.sharding.kinds import make_single_device_sharding as make_single_device_sharding
 from lamina.sharding.mesh import AbstractMesh as AbstractMesh
 from lamina.sharding.mesh import AxisType as AxisType

@@ -50,6 +50,25 @@ class _Axes:
         """Whether there is no axis."""
         return not self.axis_names
 
+    @property
+    def auto_axes(self) -> tuple[Any, ...]:
+        """The names of the axes that the compiler spreads arrays over."""
+        return self._of_type(AxisType.Auto)
+
+    @property
+    def explicit_axes(self) -> tuple[Any, ...]:
+        """The names of the axes that were given as explicit."""
+        return self._of_type(AxisType.Explicit)
+
+    @property
+    def manual_axes(self) -> tuple[Any, ...]:
+        """The names of the axes that a shard_map maps over."""
+        return self._of_type(AxisType.Manual)
+
+    def _of_type(self, kind: AxisType) -> tuple[Any, ...]:
+        types = zip(self.axis_names, self.axis_types, strict=True)
+        return tuple(name for name, its in types if its is kind)
+
     def _shown(self) -> str:
         return ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple)
 
@@ -193,11 +212,19 @@ def get_mesh() -> Mesh:
 
 
 def get_abstract_mesh() -> AbstractMesh:
-    """The axes of the current mesh.
+    """The axes of the current mesh. In a shard_map, of its mesh: those that it maps over are manual.
 
     >>> lamina.get_abstract_mesh().empty
     True
     """
+    from lamina.sharding.manual import inside
+
+    here = inside()
+    if here is not None:
+        axes = here.mesh.abstract_mesh
+        types = zip(axes.axis_names, axes.axis_types, strict=True)
+        manual = [AxisType.Manual if name in here.names else its for name, its in types]
+        return AbstractMesh(axes.axis_sizes, axes.axis_names, tuple(manual))
     if _current.stack and isinstance(_current.stack[-1], AbstractMesh):
         return _current.stack[-1]
     return get_mesh().abstract_mesh

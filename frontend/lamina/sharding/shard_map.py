@@ -37,7 +37,8 @@ def shard_map(
     """f on each device of a mesh, each with its blocks; the mesh axes are named axes in f.
 
     mesh        by default the current one (`with mesh:`, `lamina.set_mesh`).
-    in_specs    a PartitionSpec for each argument (a pytree prefix of the arguments): how it is cut.
+    in_specs    a PartitionSpec for each argument (a pytree prefix of the arguments): how it is cut. None in
+                a tuple: f is given what stands there as it is, which need be no array.
     out_specs   a pytree prefix of the result: how its blocks make up arrays.
     axis_names  the axes that f maps over, by default all. Devices along the others ("auto") do the
                 same; a shard_map over them may stand in f.
@@ -70,6 +71,14 @@ def shard_map(
     given = check_vma if check_vma is not None else check_rep
     check = True if given is None else bool(given)
     name = getattr(f, "__name__", str(f))
+    if in_specs is not None and any(s is None for s in tree.leaves(in_specs, is_leaf=_is_spec)):
+        return _given_whole(
+            f,
+            in_specs,
+            lambda f, specs: shard_map(
+                f, mesh, specs, out_specs, axis_names=axis_names, check_vma=check, auto=auto
+            ),
+        )
 
     @api_boundary
     def mapped(*args: Any) -> Any:
@@ -80,6 +89,29 @@ def shard_map(
         if hasattr(f, word):
             setattr(mapped, word, getattr(f, word))
     return jit(mapped, inline=True)
+
+
+def _given_whole(
+    f: Callable[..., Any], in_specs: Any, split: Callable[[Callable[..., Any], Any], Callable[..., Any]]
+) -> Callable[..., Any]:
+    """A shard_map of f some of whose arguments have no spec: f closes over them. `split` makes that of a
+    function whose arguments all have one."""
+
+    @functools.wraps(f)
+    def call(*args: Any) -> Any:
+        leaves, structure = tree.flatten(args)
+        specs = _spread_specs("in_specs", in_specs, args)
+        pairs = list(zip(leaves, specs, strict=True))
+
+        @functools.wraps(f)
+        def on_arrays(*blocks: Any) -> Any:
+            rest = iter(blocks)
+            return f(*tree.unflatten(structure, [x if s is None else next(rest) for x, s in pairs]))
+
+        arrays = [x for x, s in pairs if s is not None]
+        return split(on_arrays, tuple(s for s in specs if s is not None))(*arrays)
+
+    return call
 
 
 def smap(
@@ -157,14 +189,18 @@ def _is_spec(x: Any) -> bool:
     return isinstance(x, PartitionSpec) or x is None
 
 
-def _specs(what: str, specs: Any, value: Any, on: Manual) -> list[PartitionSpec]:
+def _spread_specs(what: str, specs: Any, value: Any) -> list[Any]:
     try:
-        found = tree.broadcast_prefix(specs, value, _is_spec)
+        return tree.broadcast_prefix(specs, value, _is_spec)
     except ValueError as e:
         raise ValueError(
             f"shard_map {what} specification must be a tree prefix of the corresponding value, got "
             f"specification {specs} for value tree {tree.structure(value)}: {e}"
         ) from None
+
+
+def _specs(what: str, specs: Any, value: Any, on: Manual) -> list[PartitionSpec]:
+    found = _spread_specs(what, specs, value)
     for spec in found:
         if not isinstance(spec, PartitionSpec):
             raise TypeError(
