@@ -64,6 +64,10 @@ class Program:
             self._step(view.operation, values, texts or {})
         return results
 
+    def call(self, name: str, operands: list[np.ndarray], texts: dict[str, str]) -> None:
+        """Runs a kernel on what it is given."""
+        self.conflicts += simt.run(texts.get(name, self.kernels[name].texts["gpu"]), operands)
+
     def _step(self, op: ir.Operation, values: dict[ir.Value, Any], texts: dict[str, str]) -> None:
         operands = [values[value] for value in op.operands]
         match op.name:
@@ -85,8 +89,7 @@ class Program:
             case "memref.copy":
                 operands[1][...] = operands[0]
             case "func.call":
-                name = op.attributes["callee"].value
-                self.conflicts += simt.run(texts.get(name, self.kernels[name].texts["gpu"]), operands)
+                self.call(op.attributes["callee"].value, operands, texts)
             case "func.return":
                 pass
             case _:

@@ -30,7 +30,22 @@ def run_triton(
     (name,) = emulated.kernels
     given = program.arguments(program.random())
     wanted = program.wanted(given)
-    arguments: list[Any] = [ptx.Pointer(a) if isinstance(a, np.ndarray) else a for a in given]
+    arguments: list[Any] = []
+    maps = iter(how.get("maps", ()))
+    for (parameter, _), a in zip(program.signature.items(), given, strict=True):
+        if parameter not in program.boxes:
+            arguments.append(ptx.Pointer(a) if isinstance(a, np.ndarray) else a)
+            continue
+        box, size = next(maps), a.dtype.itemsize
+        rows = ptx.TensorMap(
+            ptx.Pointer(a),
+            size,
+            a.shape[::-1],
+            [a.strides[0]],
+            box["block_size"][::-1],
+            box["swizzle"],
+        )
+        arguments += [rows, *a.shape, a.strides[0] // size, 1]
     result = [a for a in given if isinstance(a, np.ndarray)][-1]
     nothing = ptx.Pointer(np.zeros(0, np.uint8))
     arguments += [nothing, nothing]  # scratch memory and a profile, which none of the programs has

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from support.ptx import bulk
 from support.ptx.decode import Decoder, Do, Modifiers
 from support.ptx.errors import PtxError
 from support.ptx.machine import Group, Wave
@@ -63,6 +64,8 @@ def _cp(d: Decoder, one: Instruction) -> Do:
     modifiers = Modifiers(one)
     if not modifiers.has("async"):
         modifiers.unknown()
+    if modifiers.has("bulk"):
+        return bulk.build(d, one, modifiers)
     if modifiers.has("commit_group"):
         modifiers.end()
 

@@ -193,6 +193,8 @@ class Decoder:
             return
         if head not in instructions.OPS:
             raise UnknownPtx(f"{one}: the emulator does not know this instruction")
+        if head == "wgmma" or one.parts[:3] == ("cp", "async", "bulk"):
+            self.code.proxies = True
         made = instructions.OPS[head](self, one)
         step = made if isinstance(made, Step) else Step(made, str(one))
         step.guard = guard

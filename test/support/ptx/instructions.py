@@ -13,9 +13,11 @@ from support.ptx import (
     floating,
     integer,
     matrices,
+    mbarriers,
     moves,
     predicates,
     warps,
+    wgmma,
 )
 
 OPS: dict[str, Callable[..., Any]] = {}
@@ -30,5 +32,7 @@ for _family in (
     barriers,
     matrices,
     copies,
+    mbarriers,
+    wgmma,
 ):
     OPS |= _family.OPS

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from support.ptx.bulk import MAP_BYTES, TensorMap
 from support.ptx.decode import Decoder
 from support.ptx.errors import PtxError, UnknownPtx
 from support.ptx.machine import GLOBAL_BASE, Code, Wave
 from support.ptx.memory import Space
-from support.ptx.syntax import Module, parse
+from support.ptx.syntax import Module, Variable, parse
 
 _LANES = 1 << 13  # in a wave
 _GUARD = 256
@@ -27,6 +28,16 @@ class Pointer:
         """`written`: whether the array has values; else to read them before a kernel wrote them is an error."""
         assert array.flags.c_contiguous
         self.array, self.offset, self.written = array, offset, written
+        self.root = array
+        while isinstance(self.root.base, np.ndarray):
+            self.root = self.root.base
+        first, mine = (a.__array_interface__["data"][0] for a in (self.root, array))
+        self.place = mine - first
+        self.address = 0
+
+    @property
+    def bytes(self) -> np.ndarray:
+        return self.array.reshape(-1).view(np.uint8)
 
 
 class Program:
@@ -61,9 +72,13 @@ class Program:
         required = function.limits.get(".reqntid")
         if required and math.prod(required) != math.prod(block):
             raise PtxError(f"{name} must be launched with {required} threads")
-        pointers = [a for a in arguments if isinstance(a, Pointer)]
-        memory, bases = self._memory(pointers)
-        params = self._parameters(name, arguments, bases)
+        maps = [a for a in arguments if isinstance(a, TensorMap)]
+        pointers = [a for a in arguments if isinstance(a, Pointer)] + [a.pointer for a in maps]
+        memory = self._memory(pointers)
+        for one in maps:
+            one.address = one.pointer.address + one.pointer.offset
+            assert one.address % 16 == 0
+        params = self._parameters(name, arguments, maps)
         random = np.random.default_rng(seed)
         order = random.permutation(math.prod(grid))
         size = max(1, _LANES // (-(-math.prod(block) // 32) * 32))
@@ -72,11 +87,16 @@ class Program:
             Wave(code, grid, block, order[n : n + size], spaces, shared, random, strict)
             for n in range(0, order.size, size)
         ]
+        for wave in waves:
+            wave.extra["maps"] = maps
         self._run(waves, memory)
         for pointer in pointers:
-            at = bases[id(pointer.array)] - GLOBAL_BASE
-            flat = pointer.array.reshape(-1).view(np.uint8)
-            flat[:] = memory.data[at : at + flat.size]
+            at = pointer.address - GLOBAL_BASE
+            after = memory.data[at : at + pointer.array.nbytes]
+            if pointer.array.flags.writeable:
+                pointer.bytes[:] = after
+            elif (pointer.bytes != after).any():
+                raise PtxError(f"{name} writes an array that can't be written")
         counts: Counter[str] = Counter()
         for wave in waves:
             counts += wave.counts
@@ -94,35 +114,40 @@ class Program:
             if idle > _ROUNDS:
                 raise PtxError("deadlock: threads wait for what nobody changes any more")
 
-    def _memory(self, pointers: list[Pointer]) -> tuple[Space, dict[int, int]]:
-        """Global memory with the module's variables and the arrays; where arrays are."""
-        at, bases, arrays = self._end, {}, {}
+    def _memory(self, pointers: list[Pointer]) -> Space:
+        """Global memory with the module's variables and the arrays. Arrays that lie in one are so here, too."""
+        at, bases = self._end, {}
         for pointer in pointers:
-            if id(pointer.array) not in bases:
+            if id(pointer.root) not in bases:
                 at = -(-at // 512) * 512
-                bases[id(pointer.array)] = at
-                arrays[id(pointer.array)] = pointer
-                at += pointer.array.nbytes + _GUARD
+                bases[id(pointer.root)] = at
+                at += pointer.root.nbytes + _GUARD
+            pointer.address = bases[id(pointer.root)] + pointer.place
         memory = Space("global", GLOBAL_BASE, at - GLOBAL_BASE + _GUARD)
         for variable in self.module.variables.values():
             if variable.space != "shared":
-                data = variable.data
-                for offset, other in variable.references:
-                    if other not in self.addresses:
-                        continue
-                    data = (
-                        (data or b"")[:offset]
-                        + self.addresses[other][1].to_bytes(8, "little")
-                        + (data or b"")[offset + 8 :]
-                    )
-                memory.declare(self.addresses[variable.name][1] - GLOBAL_BASE, variable.size, data)
-        for key, pointer in arrays.items():
-            array = pointer.array
-            data = array.reshape(-1).view(np.uint8).tobytes() if pointer.written else None
-            memory.declare(bases[key] - GLOBAL_BASE, array.nbytes, data)
-        return memory, bases
+                place = self.addresses[variable.name][1] - GLOBAL_BASE
+                memory.declare(place, variable.size, self._contents(variable))
+        for pointer in pointers:
+            data = pointer.bytes.tobytes() if pointer.written else None
+            memory.declare(pointer.address - GLOBAL_BASE, pointer.array.nbytes, data)
+        for pointer in pointers:
+            memory.pad(pointer.address - GLOBAL_BASE + pointer.array.nbytes)
+        return memory
 
-    def _parameters(self, name: str, arguments: Sequence[Any], bases: dict[int, int]) -> Space:
+    def _contents(self, variable: Variable) -> bytes | None:
+        """What a variable holds at the start, addresses of others filled in."""
+        data = variable.data
+        for offset, other in variable.references:
+            if data is not None and other in self.addresses:
+                data = (
+                    data[:offset]
+                    + self.addresses[other][1].to_bytes(8, "little")
+                    + data[offset + 8 :]
+                )
+        return data
+
+    def _parameters(self, name: str, arguments: Sequence[Any], maps: list[TensorMap]) -> Space:
         parameters = self.module.functions[name].parameters
         if len(parameters) != len(arguments):
             raise PtxError(f"{name} takes {len(parameters)} arguments, not {len(arguments)}")
@@ -131,7 +156,10 @@ class Program:
         for parameter, argument in zip(parameters, arguments):
             at = -(-at // parameter.align) * parameter.align
             if isinstance(argument, Pointer):
-                data = (bases[id(argument.array)] + argument.offset).to_bytes(8, "little")
+                data = (argument.address + argument.offset).to_bytes(8, "little")
+            elif isinstance(argument, TensorMap):
+                number = next(n for n, one in enumerate(maps) if one is argument)
+                data = number.to_bytes(8, "little").ljust(MAP_BYTES, b"\0")
             elif isinstance(argument, bytes):
                 data = argument
             elif isinstance(argument, np.generic | np.ndarray):

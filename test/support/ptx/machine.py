@@ -62,6 +62,8 @@ class Code:
     shared_size: int = 0
     local: list[tuple[int, int]] = field(default_factory=list)
     local_size: int = 0
+    proxies: bool = False
+    """Whether copies or products go to shared memory by another way than threads do."""
 
 
 class Wave:
@@ -104,6 +106,9 @@ class Wave:
         self.counts: Counter[str] = Counter()
         self.turns = self.patience = 0
         self.extra: dict[str, Any] = {}
+        self.writer: np.ndarray | None = (
+            None  # by 16 bytes of shared memory, who wrote them unfenced
+        )
 
     def _special(self) -> dict[str, np.ndarray]:
         u32 = np.uint32
@@ -262,6 +267,10 @@ class Wave:
         self, of: Space, place: np.ndarray, size: int, lanes: np.ndarray, writes: bool, what: object
     ) -> None:
         """An access of memory."""
+        if writes and of.name == "shared" and self.code.proxies:
+            self.wrote(place, size, lanes)
+            if self.is_read(place):
+                raise PtxError(f"{what}: race: a product still reads what is overwritten")
 
     def watch_atomic(
         self, of: Space, place: np.ndarray, size: int, lanes: np.ndarray, order: str, what: object
@@ -280,8 +289,40 @@ class Wave:
     def fence(self, g: Group) -> None:
         """A fence between threads."""
 
+    # Between ordinary accesses and those of copies and products, which go another way to shared memory.
     def proxy_fence(self, g: Group) -> None:
-        """A fence between ordinary and asynchronous accesses."""
+        """What these threads wrote, copies and products may read."""
+        if self.writer is not None:
+            mine = np.append(g.mask, False)[self.writer]
+            self.writer[mine] = -1
+
+    def wrote(self, place: np.ndarray, size: int, lanes: np.ndarray) -> None:
+        """Threads wrote shared memory."""
+        if self.writer is None:
+            self.writer = np.full(self.spaces["shared"].data.size // 16, -1)
+        pieces = place // 16
+        self.writer[pieces] = lanes
+        if size > 16:
+            self.writer[pieces + 1] = lanes
+
+    def clean(self, place: np.ndarray) -> None:
+        """A copy wrote."""
+        if self.writer is not None:
+            self.writer[place // 16] = -1
+
+    def must_be_fenced(self, place: np.ndarray, what: object) -> None:
+        """Copies and products may not read what threads wrote and did not fence."""
+        if self.writer is not None and (self.writer[place // 16] >= 0).any():
+            raise PtxError(
+                f"{what}: race: reads what a thread wrote, with no fence.proxy.async between"
+            )
+
+    def is_read(self, place: np.ndarray) -> bool:
+        """Whether a product that nobody waited for reads there."""
+        products = self.extra.get("products")
+        if products is None or not products.reading:
+            return False
+        return any(np.isin(place // 16, pieces).any() for pieces, _, _ in products.reading)
 
     # ---- barriers --------------------------------------------------------------------------------
     def _someone_left(self) -> None:

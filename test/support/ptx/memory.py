@@ -6,8 +6,8 @@ import numpy as np
 
 from support.ptx.errors import PtxError
 
-NONE, RAW, SET, PENDING = 0, 1, 2, 3
-"""A byte is in no variable; was never written; was written; a copy to it is under way."""
+NONE, RAW, SET, PENDING, PADDING = 0, 1, 2, 3, 4
+"""A byte is in no variable; was never written; was written; a copy to it is under way; only fills up 16 bytes."""
 _WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _ALL_SET = {n: int.from_bytes(bytes([SET]) * n, "little") for n in (1, 2, 4, 8)}
 _POISON = 0xAB
@@ -32,6 +32,12 @@ class Space:
         if data is not None:
             state[:, at : at + size] = SET
             bytes_[:, at : at + size] = np.frombuffer(data, np.uint8)
+
+    def pad(self, at: int) -> None:
+        """What is between a variable's end and the next multiple of 16 may be read: LLVM widens loads up to
+        there, which no page of a GPU's memory ends before. What comes of it is any number."""
+        rest = self.state[at : -(-at // 16) * 16]
+        rest[rest == NONE] = PADDING
 
     def place(
         self, address: np.ndarray, rows: np.ndarray | int, size: int, what: object
@@ -69,7 +75,7 @@ class Space:
         if size > 8:
             index = index[:, None] + np.arange(size // 8)
         states = self.state.view(np.uint8).reshape(-1, width)[index]
-        if ((states == NONE) | (states == PENDING)).any():
+        if ((states == NONE) | (states >= PENDING)).any():
             self._explain(place, size, what, writing=True)
         self.data.view(_WORDS[width])[index] = words
         self.state.view(_WORDS[width])[index] = _ALL_SET[width]
@@ -86,7 +92,9 @@ class Space:
                 raise PtxError(
                     f"{what}: {size} bytes at {one % self.row + self.base:#x} are in no variable of {self.name} memory"
                 )
-            if not writing and self.strict and (states != SET).any():
+            if writing and (states == PADDING).any():
+                raise PtxError(f"{what}: writes {self.name} memory past the end of a variable")
+            if not writing and self.strict and (states == RAW).any():
                 raise PtxError(
                     f"{what}: reads {self.name} memory at {one % self.row + self.base:#x} that nobody wrote"
                 )
