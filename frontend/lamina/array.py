@@ -178,10 +178,21 @@ class ArrayImpl(runtime.ArrayBase, Array):
         return from_numpy, (np.array(self.numpy_view()), self.weak_type)
 
     def copy(self) -> ArrayImpl:
-        """An array with equal content in memory of its own."""
-        if self.device_number is not None:
-            return runtime.place_array(runtime.copy_on_device(self), self.placement)
-        return from_numpy(self.numpy_view(), self.weak_type)
+        """An array with equal content in memory of its own, on the same devices."""
+        if self.shards:
+            return self._of_shards([shard.copy() for shard in self.shards])
+        on_gpu = self.device_number is not None
+        copied = runtime.copy_on_device(self) if on_gpu else from_numpy(self.numpy_view(), self.weak_type)
+        return copied if self.placement is None else runtime.place_array(copied, self.placement)
+
+    def alias(self) -> ArrayImpl:
+        """Another array on the same memory. To delete or donate either leaves the other as it is."""
+        if self.shards:
+            return self._of_shards([shard.alias() for shard in self.shards])
+        return runtime.place_array(self, self.placement)
+
+    def _of_shards(self, shards: list[ArrayImpl]) -> ArrayImpl:
+        return runtime.sharded_array(self.placement, shards, self.dtype, self.shape, self.weak_type)
 
     def __copy__(self) -> ArrayImpl:
         return self.copy()
@@ -369,6 +380,12 @@ class ArrayImpl(runtime.ArrayBase, Array):
 
 
 runtime.set_array_type(ArrayImpl)
+
+
+def distinct(x: Any, operand: Any) -> Any:
+    """x, or another array on its memory where it is the operand itself: results of functions that make
+    new arrays live on when the operand is deleted or donated."""
+    return x.alias() if x is operand and isinstance(x, ArrayImpl) else x
 
 
 def from_numpy(array: np.ndarray, weak_type: bool = False) -> ArrayImpl:

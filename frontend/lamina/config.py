@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lamina.core.library import library
 from lamina.core.option import Option as Option
@@ -23,6 +23,10 @@ from lamina.core.option import update as update
 from lamina.core.option import values as values
 from lamina.core.precision_names import check_precision
 
+if TYPE_CHECKING:
+    from lamina.command_line import config_with_absl as config_with_absl
+    from lamina.command_line import parse_flags_with_absl as parse_flags_with_absl
+
 __all__ = [
     "ELSEWHERE",
     "Option",
@@ -32,6 +36,7 @@ __all__ = [
     "cache_dir",
     "call_key",
     "check_tracer_leaks",
+    "config_with_absl",
     "debug_infs",
     "debug_key_reuse",
     "debug_nans",
@@ -58,6 +63,7 @@ __all__ = [
     "numpy_rank_promotion",
     "on_change",
     "options",
+    "parse_flags_with_absl",
     "partitioner_seconds",
     "platforms",
     "profiling",
@@ -473,7 +479,14 @@ def logs(topic: str) -> bool:
     return topic in log.value or (topic in _LOGGING_FLAGS and _LOGGING_FLAGS[topic].value)
 
 
+_OF_COMMAND_LINES = ("config_with_absl", "parse_flags_with_absl")
+
+
 def __getattr__(name: str) -> Any:
+    if name in _OF_COMMAND_LINES:
+        from lamina import command_line
+
+        return getattr(command_line, name)
     if name == "x64_enabled":  # JAX's other name for it
         return enable_x64.value
     short = name.removeprefix("jax_")

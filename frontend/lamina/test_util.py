@@ -134,7 +134,9 @@ def _check(
 
 
 def _dtype(x: Any) -> np.dtype:
-    return x.dtype if hasattr(x, "dtype") else dtypes.canonicalize(np.asarray(x).dtype)
+    """The dtype that x has as an array: float32 for NumPy's float64 without 64-bit types."""
+    dtype = x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype
+    return dtypes.canonicalize(dtype)
 
 
 def _step(args: Any) -> float:

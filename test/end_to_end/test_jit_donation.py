@@ -1,5 +1,5 @@
 """Donated arguments of jit: what becomes of them, when that is told, and what is refused."""
-
+import copy
 
 import numpy as np
 import pytest
@@ -62,3 +62,46 @@ def test_donation_within_an_outer_jit_is_no_error():
     x = jnp.ones(3)
     np.testing.assert_array_equal(lamina.jit(lambda v: inner(v) + v)(x), [3, 3, 3])
     assert not x.is_deleted()
+
+
+NEW_ARRAYS = {
+    "numpy.copy": jnp.copy,
+    "numpy.array": jnp.array,
+    "copy.copy": copy.copy,
+    "copy.deepcopy": copy.deepcopy,
+    "method": lambda x: x.copy(),
+    "astype": lambda x: x.astype(x.dtype, copy=True),
+    "asarray": lambda x: jnp.asarray(x, copy=True),
+    "squeeze": jnp.squeeze,
+    "ravel": jnp.ravel,
+    "flatten": lambda x: x.flatten(),
+    "positive": lambda x: +x,
+    "real": jnp.real,
+    "conj": jnp.conj,
+    "clip": jnp.clip,
+    "atleast_1d": jnp.atleast_1d,
+}
+
+
+@pytest.mark.parametrize("name", NEW_ARRAYS)
+@pytest.mark.parametrize("size", [3, 5000])
+def test_what_makes_a_new_array_outlives_a_donated_operand(name, size):
+    x = jnp.arange(size, dtype=np.float32)
+    y = NEW_ARRAYS[name](x)
+    lamina.jit(lambda x: x * 2, donate_argnums=0)(x)
+    assert x.is_deleted() and not y.is_deleted()
+    np.testing.assert_array_equal(y, np.arange(size, dtype=np.float32))
+
+
+def test_copies_have_memory_of_their_own_where_the_array_is():
+    mesh = lamina.make_mesh((lamina.device_count(),), ("i",))
+    sharding = lamina.sharding.NamedSharding(mesh, lamina.P("i"))
+    x = lamina.device_put(jnp.arange(8.0), sharding)
+    for made in (x.copy(), jnp.copy(x), jnp.array(x)):
+        assert made.sharding == sharding
+        x_parts, parts = ([s.data for s in a.addressable_shards] for a in (x, made))
+        assert all(
+            p.unsafe_buffer_pointer() != q.unsafe_buffer_pointer() for p, q in zip(x_parts, parts, strict=True)
+        )
+    x.delete()
+    assert made.tolist() == list(range(8))

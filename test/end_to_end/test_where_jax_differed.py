@@ -216,3 +216,48 @@ def test_arguments_that_jax_refuses_or_takes() -> None:
         jnp.take(jnp.ones(3), jnp.array([1.0]))
     doubled = lamina.lax.map(lambda x: 2 * x, jnp.arange(3), batch_size=0)
     assert doubled.tolist() == [0, 2, 4]
+
+
+def test_logsumexp_of_the_greatest_with_no_weight() -> None:
+    a, b = np.array([-1000.0, -2.0, 3.0], np.float32), np.array([1.0, 0.0, 0.0], np.float32)
+    alike("scipy.special.logsumexp", a, b=b)
+    alike("scipy.special.logsumexp", a + 1j, b=b)
+    for library in (lamina, jax):
+        grads = library.grad(lambda a, m=library: m.scipy.special.logsumexp(a, b=b))(a)
+        np.testing.assert_array_equal(grads, [1, 0, 0])
+
+
+def test_spherical_harmonics_of_colatitudes_below_0() -> None:
+    m = np.array([-2, 1, 0, 2, -1, 1, -1], np.int32)
+    angles = np.linspace(-2, 1, 7), np.linspace(-4, 5, 7)
+    alike("scipy.special.sph_harm_y", abs(m), m, *angles, n_max=3)
+    got = lamina.jacfwd(lambda t: lamina.scipy.special.sph_harm_y(1, 1, t, 0.0, n_max=1).real)(0.0)
+    np.testing.assert_allclose(got, -np.sqrt(3 / (8 * np.pi)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("bounds", [(1.0, 3.0), (0.5, 3.7), (np.float32(2), 5.0), (3.0, 1.0)])
+def test_loops_between_floats(bounds: tuple[float, float]) -> None:
+    def loop(m: Any, lower: Any, upper: Any) -> Any:
+        return m.lax.fori_loop(lower, upper, lambda i, total: total + i, m.numpy.float32(0))
+
+    for apply in (lambda m, f: f, lambda m, f: m.jit(f)):
+        got, want = (apply(m, lambda *b, m=m: loop(m, *b))(*bounds) for m in (lamina, jax))
+        assert float(got) == float(want)
+    of_traced = [m.grad(lambda x, m=m: m.lax.fori_loop(x, x + 2.0, lambda i, c: c * x, x))(1.5) for m in (lamina, jax)]
+    assert float(of_traced[0]) == float(of_traced[1])
+
+
+def test_bounds_of_loops_are_of_one_kind() -> None:
+    for lower, upper in ((0, 3.0), (False, True), (0j, 2j), (0, np.arange(2))):
+        with pytest.raises(TypeError, match="lower and upper arguments to fori_loop must have equal types"):
+            lamina.lax.fori_loop(lower, upper, lambda i, c: c, 0)
+
+
+def test_gradients_of_wide_numpy_arrays_are_checked_as_narrow() -> None:
+    lamina.test_util.check_grads(jnp.cumsum, (np.random.default_rng(0).standard_normal(300),), 2)
+
+
+def test_complex_becomes_real_with_a_warning() -> None:
+    for call in (lambda x: x.astype("float32"), lambda x: jnp.astype(x, "int32")):
+        with pytest.warns(DeprecationWarning, match="Casting from complex to real dtypes"):
+            call(jnp.array(1 + 2j))

@@ -179,3 +179,35 @@ def test_checks_check_every_jaxpr():
 
     with config.enable_checks(True), pytest.raises(lamina.errors.JaxprTypeError, match="sin at"):
         lamina.make_jaxpr(f)(1.0)
+
+
+FLAGS = """
+import lamina
+lamina.config.parse_flags_with_absl()
+lamina.config.parse_flags_with_absl()
+print(config.enable_x64.value, config.platforms.value, config.debug_nans.value)
+"""
+
+
+def test_settings_on_the_command_line():
+    code = "from lamina import config" + FLAGS
+    run = subprocess.run(
+        [sys.executable, "-c", code, "--jax_enable_x64", "--jax_platforms=cpu", "--own=3", "--", "--jax_debug_nans"],
+        text=True, capture_output=True, timeout=60,
+    )  # fmt: skip
+    assert run.stdout.split("\n")[0] == "True ('cpu',) False", run.stderr
+    wrong = subprocess.run([sys.executable, "-c", code, "--jax_num_cpu_devices=many"], text=True,
+                           capture_output=True, timeout=60)  # fmt: skip
+    assert "flag --jax_num_cpu_devices=many" in wrong.stderr
+
+
+def test_settings_are_read_with_a_program_s_own_flags():
+    code = """
+import absl.app, absl.flags, lamina
+absl.flags.DEFINE_integer("own", 1, "")
+lamina.config.config_with_absl()
+absl.app.run(lambda argv: print(lamina.config.enable_x64.value, absl.flags.FLAGS.own, argv[1:]))
+"""
+    run = subprocess.run([sys.executable, "-c", code, "--own=3", "--jax_enable_x64=true", "rest"], text=True,
+                         capture_output=True, timeout=60)  # fmt: skip
+    assert run.stdout == "True 3 ['rest']\n", run.stderr

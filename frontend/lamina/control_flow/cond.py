@@ -12,6 +12,7 @@ from lamina.control_flow.branch_types import as_cond
 from lamina.control_flow.branches import share_consts, with_shared_consts
 from lamina.control_flow.carry import difference_of_types
 from lamina.control_flow.cond_reverse import dce, partial_eval, transpose
+from lamina.control_flow.kept_carry import own_array
 from lamina.control_flow.lanes import lanes, runs_in_lanes
 from lamina.control_flow.mutation import values_of, write_all, written_by
 from lamina.control_flow.residuals import hoist_consts
@@ -19,7 +20,7 @@ from lamina.control_flow.tracing import avals_of, debug_info, trace_function
 from lamina.control_flow.varying import cast, retyped, varying
 from lamina.core import dtypes, refs, tree
 from lamina.core.avals import ShapedArray, same_type
-from lamina.core.jaxpr import ClosedJaxpr, eval_jaxpr, jaxpr_as_fun
+from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, jaxpr_as_fun
 from lamina.core.library import library
 from lamina.core.primitive import Primitive
 from lamina.core.tangents import Zero
@@ -201,8 +202,39 @@ def _bind_branches(
     closed = _for_each(with_consts, traced)
     paths = tree.paths(tree.unflatten(out_trees[0], closed[0].out_avals))
     closed = _unify_results(what, names, places, paths, closed)
-    out = cond_p.bind(index, *consts, *leaves, branches=tuple(closed))
+    operands = [*consts, *leaves]
+    kept = _kept_operands(closed)
+    outs = cond_p.bind(index, *operands, branches=tuple(_for_each(_without(kept), closed)))
+    given = iter(outs)
+    out = [next(given) if at is None else own_array(operands[at]) for at in kept]
     return tree.unflatten(out_trees[0], out)
+
+
+def _kept_operands(branches: Sequence[ClosedJaxpr]) -> list[int | None]:
+    """For each result the operand that every branch gives there as it is: vmap batches it only where it was
+    batched before. None where they don't, or do so with all results."""
+    kept = []
+    for column in zip(*(b.outvars for b in branches), strict=True):
+        places = {
+            next((i for i, v in enumerate(b.invars) if v is out), None)
+            for b, out in zip(branches, column, strict=True)
+        }
+        kept.append(places.pop() if len(places) == 1 else None)
+    return [None] * len(kept) if None not in kept else kept
+
+
+def _without(kept: Sequence[int | None]) -> Callable[[ClosedJaxpr], ClosedJaxpr]:
+    """Takes kept results from a branch."""
+
+    def taken(closed: ClosedJaxpr) -> ClosedJaxpr:
+        jaxpr = closed.jaxpr
+        outs = [v for v, at in zip(jaxpr.outvars, kept, strict=True) if at is None]
+        if len(outs) == len(kept):
+            return closed
+        new = Jaxpr(jaxpr.constvars, jaxpr.invars, outs, jaxpr.eqns, jaxpr.debug_info)
+        return ClosedJaxpr(new, closed.consts)
+
+    return taken
 
 
 def _for_each(make: Callable[[Any], Any], branches: Sequence[Any]) -> list[Any]:

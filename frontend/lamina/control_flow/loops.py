@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import operator
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
-
-import numpy as np
 
 from lamina import config
 from lamina.control_flow.scan import scan
@@ -16,9 +13,10 @@ from lamina.core import dtypes, tree
 from lamina.core.array_class import Array
 from lamina.core.array_likes import ArrayLike
 from lamina.core.avals import ShapedArray
-from lamina.core.trace import Tracer, get_aval
+from lamina.core.trace import get_aval
 from lamina.core.tracebacks import api_boundary
 from lamina.core.type_promotion import promote_types
+from lamina.errors import ConcretizationTypeError
 from lamina.interpreters.batching import batch_flat, move_batch
 
 T = TypeVar("T")
@@ -54,43 +52,44 @@ def fori_loop(
 ) -> Any:
     """val = init_val; for i in range(lower, upper): val = body_fun(i, val); gives val.
 
-    lower, upper  integer scalars of one type. Known at trace time they make a scan, which can be
-                  differentiated in reverse; traced ones a while_loop.
+    lower, upper  real scalars, both integers or both floats. Known at trace time they make a scan, which
+                  can be differentiated in reverse, and are rounded towards zero; traced ones a while_loop.
     body_fun      a function of the index and the value that gives the next value, of the same
                   structure and types.
     init_val      a pytree of arrays.
     unroll        how many steps are written out in one iteration; True: all; None: one. Only for
                   bounds known at trace time.
 
-    Raises TypeError where the bounds are not integer scalars of one type or the body changes the
-    type.
+    Raises TypeError where the bounds are not real scalars of one kind or the body changes the type.
 
     >>> lax.fori_loop(0, 5, lambda i, total: total + i, 0)
     Array(10, dtype=int32, weak_type=True)
     """
     if not callable(body_fun):
         raise TypeError("lax.fori_loop: body_fun argument should be callable.")
-    for x in (lower, upper):
-        aval = get_aval(x)
-        if aval.shape or not dtypes.is_integer(aval.dtype):
-            raise TypeError(
-                "lower and upper arguments to fori_loop must have equal integer types, got "
-                f"{aval.str_long()}"
-            )
+    types = [get_aval(x) for x in (lower, upper)]
+    if any(a.shape for a in types) or not any(
+        all(kind(a.dtype) for a in types) for kind in (dtypes.is_integer, dtypes.is_float)
+    ):
+        raise TypeError(
+            "lower and upper arguments to fori_loop must have equal types, integers or floats, got "
+            f"{' and '.join(a.str_long() for a in types)}"
+        )
     from lamina import lax
     from lamina.lax.checks import scalar_of
     from lamina.lax.convert import convert
 
-    index = _index_type(get_aval(lower), get_aval(upper))
-    known = not isinstance(lower, Tracer) and not isinstance(upper, Tracer)
-    if config.disable_jit.value and known:
+    index = _index_type(*types)
+    bounds = _known_bounds(lower, upper)
+    if bounds is not None and config.disable_jit.value:
         val = init_val
-        for i in range(int(lower), int(upper)):
+        for i in range(*bounds):
             val = body_fun(i, val)
         return val
-    if known:
-        start, n = operator.index(np.asarray(lower).item()), 0
-        n = max(operator.index(np.asarray(upper).item()) - start, 0)
+    if bounds is not None:
+        start, n = bounds[0], max(bounds[1] - bounds[0], 0)
+        if dtypes.is_float(index.dtype):
+            index = get_aval(start)
 
         def step(loop_carry: Any, _: Any) -> Any:
             i, val = loop_carry
@@ -120,6 +119,14 @@ def fori_loop(
         return lax.add(i, scalar_of(index, 1)), end, body_fun(i, val)
 
     return while_loop(cond, _named_as(body_fun, body), (lower, upper, init_val))[2]
+
+
+def _known_bounds(lower: Any, upper: Any) -> tuple[int, int] | None:
+    """The bounds as Python's ints, where they are known; grad alone knows the values of its tracers."""
+    try:
+        return int(lower), int(upper)
+    except ConcretizationTypeError:
+        return None
 
 
 def _named_as(fun: Callable[..., Any], step: Callable[..., Any]) -> Callable[..., Any]:

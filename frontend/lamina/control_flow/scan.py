@@ -9,6 +9,7 @@ import numpy as np
 
 from lamina import config
 from lamina.control_flow.carry import check_carry, promote_weak_carry
+from lamina.control_flow.kept_carry import join_kept, kept_as_constants, kept_carry, split_kept
 from lamina.control_flow.mutation import step_with, values_of, write_all, written_by
 from lamina.control_flow.scan_rules import scan_p
 from lamina.control_flow.tracing import avals_of, debug_info, trace_function
@@ -115,18 +116,26 @@ def scan(
     if n > np.iinfo(np.int64).max:
         raise OverflowError(f"scan: length={n} is more than 2**63 - 1 steps")
     steps = n if unroll is True else max(int(unroll), 1)
+    kept = kept_carry(closed, len(consts), n_carry)
+    if any(kept):
+        closed, consts = kept_as_constants(closed, consts, init_flat, kept, gives_carry=True)
+    constants, changing = split_kept(init_flat, kept)
     outs = scan_p.bind(
         *consts,
-        *init_flat,
+        *changing,
         *xs_flat,
         reverse=bool(reverse),
         length=n,
         jaxpr=closed,
         num_consts=len(consts),
-        num_carry=n_carry,
+        num_carry=len(changing),
         unroll=max(steps, 1),
     )
-    return tree.unflatten(tree.structure(init), outs[:n_carry]), tree.unflatten(ys_tree, outs[n_carry:])
+    carry, ys = outs[: len(changing)], outs[len(changing) :]
+    return (
+        tree.unflatten(tree.structure(init), join_kept(constants, carry, kept)),
+        tree.unflatten(ys_tree, ys),
+    )
 
 
 def _traced_body(

@@ -9,6 +9,7 @@ import numpy as np
 
 from lamina import config
 from lamina.control_flow.carry import check_carry, promote_weak_carry
+from lamina.control_flow.kept_carry import join_kept, kept_as_constants, kept_carry, split_kept
 from lamina.control_flow.mutation import loop_with, values_of, write_all, written_by
 from lamina.control_flow.tracing import avals_of, debug_info, trace_function
 from lamina.control_flow.while_rules import while_p
@@ -90,13 +91,18 @@ def while_loop(
             f"cond_fun must return a boolean scalar, but got {what} from "
             f"{cond.jaxpr.debug_info.place()}."
         )
+    kept = kept_carry(body, len(body_consts), len(init))
+    if any(kept):
+        cond, cond_consts = kept_as_constants(cond, cond_consts, init, kept, gives_carry=False)
+        body, body_consts = kept_as_constants(body, body_consts, init, kept, gives_carry=True)
+    constants, changing = split_kept(init, kept)
     outs = while_p.bind(
         *cond_consts,
         *body_consts,
-        *init,
+        *changing,
         cond_nconsts=len(cond_consts),
         cond_jaxpr=cond,
         body_nconsts=len(body_consts),
         body_jaxpr=body,
     )
-    return tree.unflatten(value_tree, outs)
+    return tree.unflatten(value_tree, join_kept(constants, outs, kept))

@@ -152,17 +152,18 @@ def _fans(
     shape: Sequence[int], in_axis: Axes, out_axis: Axes, batch_axis: Axes
 ) -> tuple[float, float]:
     """The numbers of inputs and outputs of a weight of this shape."""
-    if len(shape) <= 1:
+    if in_axis == -2 and len(shape) <= 1:
         raise ValueError(
-            f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor. "
-            "Must be at least 2D."
+            f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor with "
+            "default in_axis. Must be at least 2D or specify in_axis explicitly."
         )
 
     def size(axes: Axes) -> int:
         return math.prod(shape[i] for i in ([axes] if isinstance(axes, int) else axes))
 
     inputs, outputs, batch = size(in_axis), size(out_axis), size(batch_axis)
-    receptive = math.prod(shape) / inputs / outputs / batch
+    weights = inputs * outputs * batch
+    receptive = math.prod(shape) / weights if weights else 0
     return inputs * receptive, outputs * receptive
 
 
@@ -215,7 +216,7 @@ def variance_scaling(
                 "fan_geo_avg": math.sqrt(fan_in * fan_out)}  # fmt: skip
         if mode not in fans:
             raise ValueError(f"invalid mode for variance scaling initializer: {mode}")
-        variance = jnp.asarray(scale / fans[mode], to)
+        variance = jnp.asarray(scale / fans[mode] if fans[mode] else 0, to)
         if distribution == "normal":
             return random.normal(key, shape, to) * jnp.sqrt(variance)
         if distribution == "uniform":

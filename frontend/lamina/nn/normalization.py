@@ -115,9 +115,9 @@ def logsumexp(a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepd
 @compiled(static=("axes", "keepdims", "signed"))
 def _logsumexp(a: Any, b: Any, where: Any, *, axes: tuple[int, ...], keepdims: bool, signed: bool
                ) -> tuple[Array, Array]:  # fmt: skip
-    real = a if a.dtype.kind != "c" else lax.real(a)
     if b is not None:
-        real = jnp.where(b != 0, real, -jnp.inf)
+        a = jnp.where(b != 0, a, -jnp.inf)
+    real = a if a.dtype.kind != "c" else lax.real(a)
     greatest = _greatest(real, axes, where)
     greatest = lax.stop_gradient(jnp.where(jnp.isfinite(greatest), greatest, 0))
     terms = jnp.exp(_only(a, where) - greatest)

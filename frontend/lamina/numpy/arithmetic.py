@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lamina import lax
+from lamina.array import distinct
 from lamina.core import dtypes
 from lamina.core.trace import Tracer, get_aval
 from lamina.lax.special.integer_power import integer_power
@@ -229,7 +230,7 @@ def positive(x: ArrayLike, /) -> Array:
     """
     from lamina.numpy.creation import asarray
 
-    return asarray(promote_args("positive", x)[0])
+    return distinct(asarray(promote_args("positive", x)[0]), x)
 
 
 def absolute(x: ArrayLike, /) -> Array:

@@ -33,6 +33,7 @@ from lamina.numpy import (
     searching,
     selection,
     sorting,
+    type_functions,
 )  # fmt: skip
 from lamina.numpy._eager import compiled
 from lamina.numpy.updating import IndexUpdateHelper
@@ -179,14 +180,13 @@ def _astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> An
     """The values in another dtype, converted as lax.convert_element_type does.
 
     dtype   the dtype or its name; None: the default float.
-    copy    without effect: arrays do not change.
+    copy    whether an array that has the dtype already is copied.
     device  a Device or Sharding to put the result on; None: where it comes to be.
 
     >>> print(jnp.array([1.7, -1.7]).astype(int))
     [ 1 -1]
     """
-    out = creation.astype_array(self, dtypes.default_dtype(float) if dtype is None else dtype)
-    return out if device is None else _to_device(out, device)
+    return type_functions.astype(self, dtype, copy=copy, device=device)
 
 
 _NOT_DIVISIBLE = (

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lamina import errors, guards, lax
-from lamina.array import from_dlpack
+from lamina.array import ArrayImpl, from_dlpack
 from lamina.core import dtypes
 from lamina.core.library import library
 from lamina.core.trace import Tracer, get_aval, is_array_like, makes_array
@@ -54,6 +54,8 @@ def array(object: Any, dtype: DTypeLike | None = None, copy: bool = True, order:
     if copy and not is_array_like(object) and is_on_gpu(object):  # others may write there
         object = from_dlpack(object, copy=True)
     out = _to_array(object, to)
+    if copy and out is object and isinstance(out, ArrayImpl):
+        out = out.copy()
     missing = ndmin - len(out.shape)
     out = out if missing <= 0 else lax.reshape(out, (1,) * missing + tuple(out.shape))
     return placed(out, device)
@@ -78,6 +80,8 @@ def asarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None, *,
     if not is_array_like(a) and is_on_gpu(a):
         a = from_dlpack(a, copy=copy)
     out = _to_array(a, None if dtype is None else requested_dtype(dtype, "asarray"))
+    if copy and out is a and isinstance(out, ArrayImpl):
+        out = out.copy()
     return out if device is None else placed(out, device)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lamina import lax
+from lamina.array import distinct
 from lamina.core import dtypes
 from lamina.core.trace import get_aval
 from lamina.numpy.promotion import (
@@ -90,9 +91,9 @@ def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None,
         )
     from lamina.numpy.creation import asarray
 
-    arr = asarray(arr)
+    out = asarray(arr)
     if min is not None:
-        arr = maximum(min, arr)
+        out = maximum(min, out)
     if max is not None:
-        arr = minimum(max, arr)
-    return arr
+        out = minimum(max, out)
+    return distinct(out, arr)

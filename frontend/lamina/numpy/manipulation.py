@@ -10,6 +10,7 @@ from typing import Any, overload
 import numpy as np
 
 from lamina import lax
+from lamina.array import distinct
 from lamina.core.library import library
 from lamina.numpy.creation import as_shape, asarray
 from lamina.numpy.promotion import (
@@ -90,7 +91,7 @@ def ravel(a: ArrayLike, order: str = "C") -> Array:
     check_arraylike("ravel", a)
     if order == "K":
         raise NotImplementedError("Ravel not implemented for order='K'.")
-    return reshape(a, (asarray(a).size,), order)
+    return distinct(reshape(a, (asarray(a).size,), order), a)
 
 
 def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
@@ -103,8 +104,10 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """
     (a,) = checked("squeeze", a)
     if axis is None:
-        return lax.squeeze(a, tuple(i for i, n in enumerate(a.shape) if n == 1))
-    return lax.squeeze(a, canonical_axes(axis, len(a.shape)))
+        axes = tuple(i for i, n in enumerate(a.shape) if n == 1)
+    else:
+        axes = canonical_axes(axis, len(a.shape))
+    return distinct(lax.squeeze(a, axes), a)
 
 
 def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
@@ -188,7 +191,7 @@ def atleast_3d(*arys: ArrayLike) -> Any:
 
 
 def _atleast(name: str, arrays: tuple[ArrayLike, ...], grow: Any) -> Any:
-    out = tuple(grow(a) for a in checked(name, *arrays))
+    out = tuple(distinct(grow(a), a) for a in checked(name, *arrays))
     return out[0] if len(out) == 1 else out
 
 

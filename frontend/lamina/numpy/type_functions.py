@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from lamina import config
 from lamina.core import dtypes, type_promotion
 from lamina.core.array_class import Array
+from lamina.core.library import library
 from lamina.core.trace import Tracer, get_aval, is_array_like, makes_array
 from lamina.numpy.promotion import DTypeLike, canonical_axes, check_arraylike
 from lamina.numpy.scalar_types import extended, prng_key
@@ -256,7 +258,7 @@ def astype(x: Any, dtype: DTypeLike | None, /, *, copy: bool = False, device: An
 
     x       an array or number
     dtype   the new dtype
-    copy    without effect
+    copy    whether an array that has the dtype already is copied
     device  where to put it
 
     >>> jnp.astype(jnp.array([1.7, -1.7]), "int32").tolist()
@@ -266,7 +268,14 @@ def astype(x: Any, dtype: DTypeLike | None, /, *, copy: bool = False, device: An
 
     check_arraylike("astype", x)
     to = dtypes.default_dtype(float) if dtype is None else dtype
-    return placed(asarray(astype_array(x, to)), device)
+    if get_aval(x).dtype.kind == "c" and dtypes.canonicalize(to).kind not in "cb":
+        warnings.warn(
+            "Casting from complex to real dtypes will soon raise a ValueError. Take the real or the "
+            f"imaginary part first, by {library}.numpy.real or {library}.numpy.imag.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+    return placed(asarray(astype_array(x, to), copy=copy), device)
 
 
 def iterable(y: Any) -> bool:

@@ -55,6 +55,7 @@ def _sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, *, bound: int) -> Array:
     dtype = get_aval(theta).dtype
     size = jnp.abs(m)
     cosine, sine = jnp.cos(theta), jnp.sin(theta)
+    sine = jnp.where(sine < 0, -sine, sine)  # the root of 1 - cosine**2, whose derivative is known at 0
 
     # Fully normalized functions: from degree m = |m| upwards by degree (DLMF 14.10.3).
     def step(state: Any, degree: Any) -> Any:
