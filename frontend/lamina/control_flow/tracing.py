@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 from lamina.core import tree
@@ -39,18 +40,8 @@ def arg_names(
     """For each leaf of the arguments, how the user would write it: x, params['w'], ..."""
     if not args and not kwargs:
         return ()
-    try:
-        bound = list(inspect.signature(fun).bind(*args, **kwargs).arguments)
-        parameters = inspect.signature(fun).parameters
-    except (TypeError, ValueError):
-        bound, parameters = [], {}  # type: ignore[assignment]
+    positional, star = _positional_names(fun, args, kwargs)
     names: list[str] = []
-    star = next((p.name for p in parameters.values() if p.kind is p.VAR_POSITIONAL), None)
-    positional = [
-        p.name
-        for p in parameters.values()
-        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-    ]
     for i, arg in enumerate(args):
         if i < len(positional):
             base = positional[i]
@@ -61,8 +52,26 @@ def arg_names(
         names += [base + path for path in tree.paths(arg)]
     for key in sorted(kwargs):
         names += [key + path for path in tree.paths(kwargs[key])]
-    del bound
     return tuple(names)
+
+
+def _positional_names(
+    fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+) -> tuple[Sequence[str], str | None]:
+    """The names of positional parameters and of *args; none for a function that doesn't take these arguments."""
+    if type(fun) is FunctionType and not kwargs and not fun.__dict__:  # most are plain, and asked often
+        code = fun.__code__
+        if code.co_argcount == len(args) and not code.co_flags & inspect.CO_VARARGS:
+            return code.co_varnames[: len(args)], None
+    try:
+        signature = inspect.signature(fun)
+        signature.bind(*args, **kwargs)
+    except (TypeError, ValueError):
+        return [], None
+    parameters = signature.parameters.values()
+    star = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [p.name for p in parameters if p.kind in kinds], star
 
 
 def check_outputs(leaves: Sequence[Any], fun_name: str) -> None:

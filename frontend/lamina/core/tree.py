@@ -119,8 +119,18 @@ def register_node(
 
 def paths(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[str]:
     """For each leaf, how to reach it from the root, as in Python: ['a'][1].x."""
+    if is_leaf is None:
+        try:
+            return list(_paths_of(structure(tree)))
+        except TypeError:  # static parts of its nodes have no hash
+            pass
     accessors = optree.tree_accessors(tree, is_leaf, none_is_leaf=False, namespace=NAMESPACE)
     return [a.codify("") for a in accessors]
+
+
+@functools.lru_cache(256)
+def _paths_of(treedef: PyTreeDef) -> tuple[str, ...]:
+    return tuple(a.codify("") for a in treedef.accessors())
 
 
 def broadcast_prefix(
