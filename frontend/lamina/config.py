@@ -24,8 +24,8 @@ from lamina.core.option import values as values
 from lamina.core.precision_names import check_precision
 
 if TYPE_CHECKING:
-    from lamina.command_line import config_with_absl as config_with_absl
-    from lamina.command_line import parse_flags_with_absl as parse_flags_with_absl
+    from lamina.core.command_line import config_with_absl as config_with_absl
+    from lamina.core.command_line import parse_flags_with_absl as parse_flags_with_absl
 
 __all__ = [
     "ELSEWHERE",
@@ -484,7 +484,7 @@ _OF_COMMAND_LINES = ("config_with_absl", "parse_flags_with_absl")
 
 def __getattr__(name: str) -> Any:
     if name in _OF_COMMAND_LINES:
-        from lamina import command_line
+        from lamina.core import command_line
 
         return getattr(command_line, name)
     if name == "x64_enabled":  # JAX's other name for it

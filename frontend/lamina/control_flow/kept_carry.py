@@ -10,8 +10,6 @@ import itertools
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from lamina import runtime
-from lamina.array import distinct
 from lamina.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from lamina.core.trace import Tracer
 
@@ -40,7 +38,9 @@ def join_kept(kept_values: Sequence[Any], results: Sequence[Any], kept: Sequence
 
 def own_array(x: Any) -> Any:
     """What control flow hands through, as an array of its own."""
-    return x if isinstance(x, Tracer) else distinct(runtime.to_array(x), x)
+    from lamina import lax
+
+    return x if isinstance(x, Tracer) else lax.copy(x)
 
 
 def kept_as_constants(
