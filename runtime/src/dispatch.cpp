@@ -21,6 +21,7 @@ namespace {
 
 constexpr size_t kMostWaiting = 64;
 constexpr int64_t kMomentNs = 50'000'000;
+constexpr int64_t kGraceNs = 15'000;  // what JAX takes from a call to the question for its result
 
 thread_local int callback_depth = 0;
 thread_local bool is_runner = false;  // holds run_mutex_
@@ -158,6 +159,20 @@ class Dispatcher {
     return queue_.empty() ? running_ : queue_.back()->completion;
   }
 
+  // Who makes one short call usually waits for it next, and then does it itself (`help`), which
+  // costs no switch of threads: for so long it is left to them. Who makes a second does not wait.
+  void leave_it_to_waiters() {
+    if (thread_count() == 1) return;
+    const int64_t until = now_ns() + kGraceNs;
+    while (now_ns() < until) {
+      {
+        std::lock_guard guard(lock_);
+        if (queue_.size() != 1 || !queue_.front()->call.program->is_short()) return;
+      }
+      for (int pause = 0; pause < 16; ++pause) cpu_relax();
+    }
+  }
+
   void start() {
     std::lock_guard guard(start_mutex_);
     if (running_thread_.load()) return;
@@ -177,6 +192,7 @@ class Dispatcher {
       self.sleeping_.store(1, std::memory_order_seq_cst);
       if (self.work_.load(std::memory_order_seq_cst) == seen) futex_wait(self.work_, seen);
       self.sleeping_.store(0, std::memory_order_seq_cst);
+      self.leave_it_to_waiters();
     }
   }
 

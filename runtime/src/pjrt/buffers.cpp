@@ -331,7 +331,7 @@ void buffer_copy_to_device(Buffer_CopyToDeviceArgs& args) {
 }
 
 void buffer_ready_event(Buffer_ReadyEventArgs& args) {
-  args.event = make_event(args.buffer->held("waiting")->pending());
+  args.event = make_event(args.buffer->held("waiting")->pending(), true);
 }
 
 void buffer_increase_external_reference_count(Buffer_IncreaseExternalReferenceCountArgs& args) {

@@ -38,13 +38,29 @@ struct Continuation {
 
 }  // namespace
 
-void wait_until_done(const Completion& completion) {
+namespace {
+
+// Calls wait() without the GIL until it says to stop or the completion is done.
+template <typename Wait>
+void until_done(const Completion& completion, const Wait& wait) {
   if (completion.done()) return;
   std::optional<WithoutGil> unlocked;
   if (Py_IsInitialized() && PyGILState_Check()) unlocked.emplace();
-  while (!completion.done()) {
-    if (!help_with_queue()) completion.wait(kMomentNs);
+  while (!completion.done() && wait()) {
   }
+}
+
+}  // namespace
+
+void wait_until_done(const Completion& completion) {
+  until_done(completion, [&] {
+    if (!help_with_queue()) completion.wait(kMomentNs);
+    return true;
+  });
+}
+
+void help_until_done(const Completion& completion) {
+  until_done(completion, [] { return help_with_queue(); });
 }
 
 void event_destroy(Event_DestroyArgs& args) { delete args.event; }
@@ -61,6 +77,9 @@ void event_await(Event_AwaitArgs& args) {
 void event_on_ready(Event_OnReadyArgs& args) {
   Completion* completion = args.event->completion.get();
   if (completion == nullptr) return args.callback(nullptr, args.user_arg);
+  // Who asks this of an array is about to wait for it: where the call that makes it is short and no
+  // thread has begun, this one does it, which saves two switches of threads.
+  if (args.event->of_buffer) help_until_done(*completion);
   auto* const continuation = new Continuation{args.event->completion, args.callback, args.user_arg};
   completion->when_done(
       [](void* context) {
