@@ -53,6 +53,7 @@ STABLEHLO_PREPARE = (
 # The same program, smaller: nothing here knows what will run it.
 STABLEHLO_OPTIMIZE = (
     "stablehlo-simplify{fold=true}",
+    "stablehlo-unroll-short-loops",
     "stablehlo-cse",
     "stablehlo-dce",
     "stablehlo-check-supported",  # late: what dead code could not do does not matter
