@@ -261,3 +261,21 @@ def test_complex_becomes_real_with_a_warning() -> None:
     for call in (lambda x: x.astype("float32"), lambda x: jnp.astype(x, "int32")):
         with pytest.warns(DeprecationWarning, match="Casting from complex to real dtypes"):
             call(jnp.array(1 + 2j))
+
+
+@pytest.mark.parametrize("base", [(3, 4), (3, 1), (1, 4)])
+@pytest.mark.parametrize("axis", [-3, 1, 2])
+@pytest.mark.parametrize("prefix", [(), (2,)])
+def test_categorical_of_broadcast_logits(base: tuple[int, ...], axis: int, prefix: tuple[int, ...]) -> None:
+    logits = np.zeros(np.insert(base, axis % 3, 5), np.float32)
+    got, want = (
+        m.random.categorical(m.random.key(0), m.numpy.asarray(logits), axis=axis, shape=(*prefix, 3, 4))
+        for m in (lamina, jax)
+    )
+    np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("shape", [(4,), (3, 5), (3, 4, 2)])
+def test_categorical_of_a_shape_that_logits_do_not_fit(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="categorical requires shape to end with"):
+        lamina.random.categorical(lamina.random.key(0), jnp.zeros((3, 4, 6)), shape=shape)

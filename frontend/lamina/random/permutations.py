@@ -189,8 +189,8 @@ def categorical(
     key      a key, used up.
     logits   logarithms of the probabilities, up to a constant.
     axis     along which they lie.
-    shape    of the result; it ends with the shape of logits without the axis, by default
-             it is that. What stands before is drawn anew.
+    shape    of the result; it ends with what the shape of logits without the axis broadcasts to, by
+             default it is that. What stands before is drawn anew.
     replace  False: what is drawn anew differs from what was drawn.
     mode     precision of the draws, "low" or "high"; None: as configured.
 
@@ -206,14 +206,14 @@ def categorical(
     at = canonical_axis(axis, len(logits.shape))
     batch = (*logits.shape[:at], *logits.shape[at + 1 :])
     dims = batch if shape is None else as_shape(shape)
-    if tuple(np.broadcast_shapes(dims, batch)) != dims or (
-        len(batch) and dims[len(dims) - len(batch) :] != batch
-    ):
+    new = len(dims) - len(batch)
+    prefix, own = dims[: max(new, 0)], dims[max(new, 0) :]
+    if new < 0 or any(n not in (1, m) for n, m in zip(batch, own, strict=True)):
         raise ValueError(
-            f"categorical requires shape to end with {batch}, the shape of logits without the "
-            f"axis; got {dims}"
+            f"categorical requires shape to end with {batch}, the shape of logits without the axis, or what "
+            f"it broadcasts to; got {dims}"
         )
-    prefix = dims[: len(dims) - len(batch)]
+    logits = jnp.broadcast_to(logits, (*own[:at], logits.shape[at], *own[at:]))
     if not replace and math.prod(prefix) > logits.shape[at]:
         raise ValueError(
             f"Number of samples without replacement ({math.prod(prefix)}) cannot exceed number of "
