@@ -9,6 +9,7 @@ import jax.scipy.optimize
 import jax.scipy.stats
 import numpy as np
 import pytest
+import scipy.stats
 
 import lamina
 import lamina.numpy as jnp
@@ -279,3 +280,14 @@ def test_categorical_of_broadcast_logits(base: tuple[int, ...], axis: int, prefi
 def test_categorical_of_a_shape_that_logits_do_not_fit(shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="categorical requires shape to end with"):
         lamina.random.categorical(lamina.random.key(0), jnp.zeros((3, 4, 6)), shape=shape)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"), [("beta", (2.0, 3.0)), ("gamma", (2.0,)), ("chi2", (3.0,)), ("uniform", ())]
+)
+def test_densities_of_a_scale_that_is_none(name: str, shape: tuple[float, ...]) -> None:
+    x = np.array([0.3, -1, 0, 1, 2], np.float32)
+    for scale in (-1.0, 0.0):
+        with np.errstate(all="ignore"):
+            want = getattr(scipy.stats, name).logpdf(x, *shape, 0.0, scale)
+        np.testing.assert_array_equal(getattr(lamina.scipy.stats, name).logpdf(x, *shape, 0.0, scale), want)

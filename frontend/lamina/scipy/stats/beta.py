@@ -26,7 +26,7 @@ def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike,
     z = (x - loc) / scale
     log = special.xlogy(a - 1, z) + special.xlog1py(b - 1, -z) - special.betaln(a, b)
     density = outside((z < 0) | (z > 1), log - jnp.log(scale))
-    return outside((a <= 0) | (b <= 0), density, math.nan)
+    return outside((a <= 0) | (b <= 0) | (scale <= 0), density, math.nan)
 
 
 pdf = density(logpdf)

@@ -24,7 +24,8 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     """
     z, half = (x - loc) / scale, df / 2
     log = special.xlogy(half - 1, z) - z / 2 - special.gammaln(half)
-    return outside(z < 0, log - half * math.log(2) - jnp.log(scale))
+    log = outside(z < 0, log - half * math.log(2) - jnp.log(scale))
+    return outside(scale <= 0, log, math.nan)
 
 
 pdf = density(logpdf)

@@ -5,6 +5,8 @@ a  its shape, positive.
 
 from __future__ import annotations
 
+import math
+
 from lamina import numpy as jnp
 from lamina.numpy.promotion import Array
 from lamina.scipy import special
@@ -22,7 +24,7 @@ def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     """
     z = (x - loc) / scale
     log = special.xlogy(a - 1, z) - z - special.gammaln(a) - jnp.log(scale)
-    return outside(z < 0, log)
+    return outside(scale <= 0, outside(z < 0, log), math.nan)
 
 
 pdf = density(logpdf)

@@ -18,7 +18,8 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> print(lamina.scipy.stats.uniform.logpdf(jnp.array([0.25, 2.0])).round(3))
     [  0. -inf]
     """
-    return outside((x < loc) | (x > loc + scale), -jnp.log(scale) + 0 * x)
+    log = outside((x < loc) | (x > loc + scale), -jnp.log(scale) + 0 * x)
+    return outside(scale <= 0, log, math.nan)
 
 
 pdf = density(logpdf)
