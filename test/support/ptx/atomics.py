@@ -31,7 +31,7 @@ def _atomic(d: Decoder, one: Instruction) -> Do:
     result = one.parts[0] == "atom"
     modifiers = Modifiers(one)
     type_ = modifiers.type()
-    order = modifiers.one(ORDERS, "relaxed")
+    modifiers.one(ORDERS)
     modifiers.one(SCOPES)
     modifiers.has("noftz")
     space = space_of(modifiers)
@@ -48,6 +48,7 @@ def _atomic(d: Decoder, one: Instruction) -> Do:
     taken = operands[: 2 if name == "cas" else 1]
     reads = [d.reads(o, type_, one) for o in taken]
     size, dtype, function = size_of(type_), DTYPES[type_], _FUNCTIONS[name]
+    d.code.unit = min(d.code.unit, size)
 
     def do(m: Wave, g: Group) -> None:
         at = address(m)[g.index]
@@ -60,7 +61,6 @@ def _atomic(d: Decoder, one: Instruction) -> Do:
                 order_of = lanes[np.isin(lanes, which)] if which.size < lanes.size else lanes
                 spot = np.zeros(g.index.size, np.int64)
                 spot[which] = place
-                m.watch_atomic(of, place, size, g.index[which], order, one)
                 _one_by_one(
                     of,
                     spot,

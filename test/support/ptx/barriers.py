@@ -38,7 +38,7 @@ def arrive(
                 f"{text}: {need} threads expected at a barrier where others expect {barrier.count}"
             )
         barrier.arrived += mine.size
-        m.arrives_at(barrier, mine)
+        barrier.knowledge = np.maximum(barrier.knowledge, m.hand_in(mine))
         if waits:
             m.status[mine] = WAITS
             barrier.waiting = np.concatenate([barrier.waiting, mine])

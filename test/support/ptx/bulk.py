@@ -135,6 +135,7 @@ def _load_box(d: Decoder, one: Instruction, operands: list[Any], rank: int) -> D
                 of.swizzled(int(targets[lane]) & 0xFFFFFFFF),
                 found.view(np.uint8),
                 int(barriers[lane]),
+                lane,
                 one,
             )
 
@@ -142,7 +143,13 @@ def _load_box(d: Decoder, one: Instruction, operands: list[Any], rank: int) -> D
 
 
 def _into(
-    m: Wave, row: int, pieces: np.ndarray, bytes_: np.ndarray, barrier: int, one: Instruction
+    m: Wave,
+    row: int,
+    pieces: np.ndarray,
+    bytes_: np.ndarray,
+    barrier: int,
+    lane: int,
+    one: Instruction,
 ) -> None:
     """A copy to pieces of 16 bytes of shared memory, which ends when somebody waits for its barrier."""
     shared = m.spaces["shared"]
@@ -162,7 +169,7 @@ def _into(
         m.clean(place)
         return bytes_.size
 
-    at(m, row, barrier & 0xFFFFFFFF, one).copies.append(arrive)
+    at(m, row, barrier & 0xFFFFFFFF, np.array([lane]), one).copies.append(arrive)
 
 
 def _store_box(d: Decoder, one: Instruction, operands: list[Any], rank: int) -> Do:
@@ -203,6 +210,6 @@ def _plain(d: Decoder, one: Instruction, modifiers: Modifiers) -> Do:
             place = memory.place(sources[lane] + (16 * pieces).astype(np.uint64), 0, 16, one)
             found = memory.read(place, 16, one).view(np.uint8).reshape(-1)
             to_pieces = (int(targets[lane]) & 0xFFFFFFFF) + 16 * pieces
-            _into(m, int(m.row[lane]), to_pieces, found, int(barriers[lane]), one)
+            _into(m, int(m.row[lane]), to_pieces, found, int(barriers[lane]), lane, one)
 
     return do

@@ -42,10 +42,10 @@ class Copies:
                 continue
             shared, size = m.spaces["shared"], copy.bytes.shape[1]
             place = copy.place[over][:, None] + np.arange(size)
+            m.watch(shared, copy.place[over], size, copy.lanes[over], copy.bytes[over], what)
             shared.data[place] = copy.bytes[over]
             shared.state[place] = SET
             shared.changes += 1
-            m.watch(shared, copy.place[over], size, copy.lanes[over], True, what)
             if not over.all():
                 keep = ~over
                 left.append(
@@ -102,6 +102,7 @@ def _copy(d: Decoder, one: Instruction, modifiers: Modifiers) -> Do:
     _, address = d.address(operands[1], one)
     size = int(operands[2].text, 0)  # type: ignore[union-attr]
     given = d.read(operands[3], "u32", one) if len(operands) > 3 else None
+    d.code.unit = min(d.code.unit, size)
 
     def do(m: Wave, g: Group) -> None:
         copies, shared = copies_of(m), m.spaces["shared"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ import numpy as np
 
 from support.ptx.errors import PtxError
 from support.ptx.memory import Space
+from support.ptx.races import Races
 
 RUNS, PARKED, WAITS, DONE = 0, 1, 2, 3
 """A thread goes on; stands before an instruction of its warp until the others come; waits at a barrier; has ended."""
@@ -62,6 +64,8 @@ class Code:
     shared_size: int = 0
     local: list[tuple[int, int]] = field(default_factory=list)
     local_size: int = 0
+    unit: int = 16
+    """The least number of bytes that an access takes."""
     proxies: bool = False
     """Whether copies or products go to shared memory by another way than threads do."""
 
@@ -102,6 +106,11 @@ class Wave:
         for at, size in code.local:
             self.spaces["local"].declare(at, size)
         self.special = self._special()
+        self.races = (
+            Races(self.spaces["shared"], blocks.size, self.padded // 32, code.unit)
+            if shared_size
+            else None
+        )
         self.barriers: dict[tuple[int, int], Barrier] = {}
         self.counts: Counter[str] = Counter()
         self.turns = self.patience = 0
@@ -171,6 +180,13 @@ class Wave:
         self.naps[mask] = False
         group = Group(mask)
         self._follow(at, group, group.index.size == int(np.count_nonzero(self.status == RUNS)))
+
+    def state(self) -> int:
+        """A number that is another one when threads got on, in registers or elsewhere."""
+        found = zlib.crc32(self.pc.tobytes(), zlib.crc32(self.status.tobytes()))
+        for values in self.regs:
+            found = zlib.crc32(np.ascontiguousarray(values), found)
+        return found
 
     def nap(self, g: Group) -> None:
         """These wait for something: others first."""
@@ -264,27 +280,36 @@ class Wave:
 
     # ---- who saw what ----------------------------------------------------------------------------
     def watch(
-        self, of: Space, place: np.ndarray, size: int, lanes: np.ndarray, writes: bool, what: object
-    ) -> None:
-        """An access of memory."""
-        if writes and of.name == "shared" and self.code.proxies:
+        self, of: Space, place: np.ndarray, size: int, lanes: np.ndarray, data: np.ndarray | None, what: object
+    ) -> None:  # fmt: skip
+        """An access of memory; of a write the bytes."""
+        if of.name != "shared" or not place.size:
+            return
+        if self.races is not None:
+            self.races.check(of, place, size, lanes, data is not None, data, what)
+        if data is not None and self.code.proxies:
             self.wrote(place, size, lanes)
             if self.is_read(place):
                 raise PtxError(f"{what}: race: a product still reads what is overwritten")
 
-    def watch_atomic(
-        self, of: Space, place: np.ndarray, size: int, lanes: np.ndarray, order: str, what: object
-    ) -> None:
-        """An atomic access."""
-
     def warps_meet(self, g: Group) -> None:
         """Lanes of warps have waited for each other."""
+        if self.races is not None:
+            self.races.warps_meet(np.unique(self.warp[g.index]))
 
     def blocks_meet(self, g: Group) -> None:
         """All threads have waited for those of their block."""
+        if self.races is not None:
+            self.races.blocks_meet()
 
-    def arrives_at(self, barrier: Barrier, lanes: np.ndarray) -> None:
-        """Threads have come to a barrier."""
+    def hand_in(self, lanes: np.ndarray) -> np.ndarray | int:
+        """Threads of a block have come to a barrier: what they know."""
+        return 0 if self.races is None else self.races.hand_in(np.unique(self.warp[lanes]))
+
+    def take(self, lanes: np.ndarray, knowledge: np.ndarray | int) -> None:
+        """Threads go on after a barrier."""
+        if self.races is not None:
+            self.races.take(np.unique(self.warp[lanes]), np.asarray(knowledge))
 
     def fence(self, g: Group) -> None:
         """A fence between threads."""
@@ -309,6 +334,8 @@ class Wave:
         """A copy wrote."""
         if self.writer is not None:
             self.writer[place // 16] = -1
+        if self.races is not None:
+            self.races.forget(place)
 
     def must_be_fenced(self, place: np.ndarray, what: object) -> None:
         """Copies and products may not read what threads wrote and did not fence."""
@@ -343,6 +370,7 @@ class Wave:
         del self.barriers[key]
         waiting = barrier.waiting
         if waiting.size:
+            self.take(waiting, barrier.knowledge)
             self.status[waiting] = RUNS
             if barrier.finish is not None:
                 barrier.finish(self, waiting)
@@ -355,5 +383,6 @@ class Barrier:
     text: str
     count: int
     arrived: int = 0
+    knowledge: np.ndarray | int = 0
     waiting: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     finish: Callable[[Wave, np.ndarray], None] | None = None

@@ -25,7 +25,11 @@ class MBarrier:
     pending: int
     bytes: int = 0
     phase: int = 0
+    knowledge: np.ndarray | int = 0
     copies: list[Callable[[], int]] = field(default_factory=list)
+    maker: int = -1
+    made: int = 0
+    """The thread that made it, and its warp's time."""
 
     def turn(self, m: Wave) -> None:
         """A new phase if everything is in."""
@@ -62,11 +66,13 @@ def barriers_of(m: Wave) -> dict[tuple[int, int], MBarrier]:
     return m.extra.setdefault("mbarriers", {})
 
 
-def at(m: Wave, row: int, address: int, what: object) -> MBarrier:
-    """The barrier at an address of a block's shared memory."""
+def at(m: Wave, row: int, address: int, lanes: np.ndarray, what: object) -> MBarrier:
+    """The barrier at an address of a block's shared memory, which these threads must know to be made."""
     found = barriers_of(m).get((row, address))
     if found is None:
         raise PtxError(f"{what}: there is no barrier at {address:#x}")
+    if m.races is not None and not m.races.know(lanes, found.maker, found.made).all():
+        raise PtxError(f"{what}: race: nothing orders this after mbarrier.init at {address:#x}")
     return found
 
 
@@ -111,13 +117,14 @@ def _mbarrier(d: Decoder, one: Instruction) -> Do | Step:
                 count = int(numbers[lanes[0]])
                 if not 1 <= count <= _MOST:
                     raise PtxError(f"{one}: a barrier of {count} arrivals")
-                barriers_of(m)[row, place] = MBarrier(count, count)
+                made = 0 if m.races is None else m.races.time(int(lanes[0]))
+                barriers_of(m)[row, place] = MBarrier(count, count, maker=int(lanes[0]), made=made)
                 shared.state[where : where + 8] = SET
             elif kind == "inval":
-                at(m, row, place, one)
+                at(m, row, place, lanes, one)
                 del barriers_of(m)[row, place]
             else:
-                barrier = at(m, row, place, one)
+                barrier = at(m, row, place, lanes, one)
                 total = int(numbers[lanes].astype(np.int64).sum())
                 barrier.bytes += total if kind == "expect_tx" else -total
                 barrier.turn(m)
@@ -136,8 +143,9 @@ def _arrive(d: Decoder, one: Instruction, expects: bool) -> Do:
         tokens = np.zeros(m.lanes, np.uint64)
         numbers = value(m).astype(np.int64) if value is not None else np.ones(m.lanes, np.int64)
         for row, place, lanes in _each(m, g, address(m)):
-            barrier = at(m, row, place, one)
+            barrier = at(m, row, place, lanes, one)
             tokens[lanes] = barrier.phase
+            barrier.knowledge = np.maximum(barrier.knowledge, m.hand_in(lanes))
             if expects:
                 barrier.bytes += int(numbers[lanes].sum())
             barrier.arrive(m, lanes.size if expects else int(numbers[lanes].sum()), one)
@@ -156,12 +164,14 @@ def _wait(d: Decoder, one: Instruction, parity: bool) -> Step:
         found = np.zeros(m.lanes, bool)
         given = value(m)
         for row, place, lanes in _each(m, g, address(m)):
-            barrier = at(m, row, place, one)
+            barrier = at(m, row, place, lanes, one)
             barrier.bring(m)
             over = (
                 barrier.phase & 1 != given[lanes] & 1 if parity else barrier.phase != given[lanes]
             )
             found[lanes] = over
+            if over.any():
+                m.take(lanes[over], barrier.knowledge)
         write(m, g, found)
         if not found[g.index].all():
             m.nap(Group(g.mask & ~found))

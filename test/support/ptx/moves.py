@@ -65,7 +65,7 @@ def load(
     for of, place, which in parts(m, space, at, g.index, size, what):
         words = of.read(place, size, what)
         bytes_ = np.ascontiguousarray(words).view(np.uint8).reshape(-1, size)
-        m.watch(of, place, size, g.index[which], False, what)
+        m.watch(of, place, size, g.index[which], None, what)
         if which.size == g.index.size:
             return bytes_
         found[which] = bytes_
@@ -83,7 +83,7 @@ def store(
             raise PtxError(f"{what}: a kernel's parameters can't be written")
         mine = bytes_ if which.size == g.index.size else bytes_[which]
         words = np.ascontiguousarray(mine).view(WORD[min(size, 8)])
-        m.watch(of, place, size, g.index[which], True, what)
+        m.watch(of, place, size, g.index[which], mine, what)
         of.write(place, size, words if size > 8 else words[:, 0], what)
 
 
@@ -112,6 +112,7 @@ def _access(d: Decoder, one: Instruction) -> tuple[str | None, str, int, Modifie
         pass
     count = int(modifiers.one(("v2", "v4", "v8"), "v1")[1:])
     modifiers.end()
+    d.code.unit = min(d.code.unit, size_of(type_) * count)
     return space, type_, count, modifiers
 
 
