@@ -162,3 +162,27 @@ def test_types_along_mesh_axes() -> None:
     assert kinds.make_single_device_sharding(lamina.devices()[1]) == SingleDeviceSharding(lamina.devices()[1])
     with pytest.raises(NotImplementedError, match="use psum_scatter"):
         lamina.lax.psum_scatter_start(X, "x")
+
+
+MAKERS = {
+    "ones": lambda m, s: m.numpy.ones(8, out_sharding=s),
+    "full_like": lambda m, s: m.numpy.full_like(np.zeros(8), 2, out_sharding=s),
+    "arange": lambda m, s: m.numpy.arange(8, out_sharding=s),
+    "repeat": lambda m, s: m.numpy.repeat(np.arange(4), 2, out_sharding=s),
+    "gamma": lambda m, s: m.random.gamma(m.random.key(0), 2.0, (8,), out_sharding=s),
+    "permutation": lambda m, s: m.random.permutation(m.random.key(0), 8, out_sharding=s),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("apply", [lambda f: f, lamina.jit])
+def test_arrays_are_made_under_a_sharding(name, apply) -> None:
+    sharding = NamedSharding(lamina.make_mesh((lamina.device_count(),), ("x",)), P("x"))
+    got = apply(lambda: MAKERS[name](lamina, sharding))()
+    assert got.sharding == sharding
+    np.testing.assert_array_equal(got, MAKERS[name](lamina, None))
+
+
+def test_what_is_no_out_sharding() -> None:
+    with pytest.raises(TypeError, match="out_sharding is a NamedSharding or a PartitionSpec, not 'x'"):
+        lamina.numpy.ones(8, out_sharding="x")

@@ -25,6 +25,7 @@ from lamina.numpy.promotion import (
     convert,
     requested_dtype,
 )  # fmt: skip
+from lamina.sharding.results import takes_out_sharding
 
 _SCALARS: tuple[type[Any], ...] = (bool, int, float, complex)
 
@@ -215,6 +216,7 @@ def _refuse_size_as_dtype(name: str, shape: Any, dtype: Any) -> None:
         )
 
 
+@takes_out_sharding
 def zeros(shape: Any, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
     """An array of zeros; float32 unless dtype says otherwise.
 
@@ -232,6 +234,7 @@ def zeros(shape: Any, dtype: DTypeLike | None = None, *, device: Any = None) -> 
     return placed(lax.full(as_shape(shape), 0, to), device)
 
 
+@takes_out_sharding
 def ones(shape: Any, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
     """An array of ones; float32 unless dtype says otherwise.
 
@@ -249,6 +252,7 @@ def ones(shape: Any, dtype: DTypeLike | None = None, *, device: Any = None) -> A
     return placed(lax.full(as_shape(shape), 1, to), device)
 
 
+@takes_out_sharding
 def empty(shape: Any, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
     """An array of zeros: lamina has no uninitialised memory.
 
@@ -264,6 +268,7 @@ def empty(shape: Any, dtype: DTypeLike | None = None, *, device: Any = None) -> 
     return placed(lax.full(as_shape(shape), 0, to), device)
 
 
+@takes_out_sharding
 def full(shape: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, *,
          device: Any = None) -> Array:  # fmt: skip
     """An array in which fill_value, a scalar or an array that broadcasts to shape, is repeated.
@@ -296,6 +301,7 @@ def _refuse_complex_number(name: str, value: Any, to: np.dtype) -> None:
         raise TypeError(f"{name}: a complex number, {value}, is no {to.name}")
 
 
+@takes_out_sharding
 def zeros_like(a: Any, dtype: DTypeLike | None = None, shape: Any = None, *,
                device: Any = None) -> Array:  # fmt: skip
     """Zeros of a's shape and dtype, where not given.
@@ -311,6 +317,7 @@ def zeros_like(a: Any, dtype: DTypeLike | None = None, shape: Any = None, *,
     return full_like(a, 0, dtype, shape, device=device)
 
 
+@takes_out_sharding
 def ones_like(a: Any, dtype: DTypeLike | None = None, shape: Any = None, *,
               device: Any = None) -> Array:  # fmt: skip
     """Ones of a's shape and dtype, where not given.
@@ -341,6 +348,7 @@ def empty_like(prototype: Any, dtype: DTypeLike | None = None, shape: Any = None
     return full_like(prototype, 0, dtype, shape, device=device)
 
 
+@takes_out_sharding
 def full_like(a: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, shape: Any = None, *,
               device: Any = None) -> Array:  # fmt: skip
     """fill_value repeated in a's shape and dtype, where not given. `a` needs no values.

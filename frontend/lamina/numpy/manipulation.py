@@ -24,6 +24,7 @@ from lamina.numpy.promotion import (
 from lamina.numpy.promotion import (
     broadcast_shapes as broadcast_shapes,
 )
+from lamina.sharding.results import takes_out_sharding
 
 
 def checked(name: str, *arrays: ArrayLike) -> list[Array]:
@@ -296,6 +297,7 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
 
 
 # ---- broadcasting ------------------------------------------------------------------------------
+@takes_out_sharding
 def broadcast_to(array: ArrayLike, shape: Any) -> Array:
     """array repeated to fill a shape by NumPy's rules; ValueError where it does not fit.
 

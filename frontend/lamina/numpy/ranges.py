@@ -27,8 +27,10 @@ from lamina.numpy.promotion import (
     convert,
     requested_dtype,
 )  # fmt: skip
+from lamina.sharding.results import takes_out_sharding
 
 
+@takes_out_sharding
 def arange(start: Any, stop: Any = None, step: Any = None, dtype: DTypeLike | None = None, *,
            device: Any = None) -> Array:  # fmt: skip
     """start, start + step, ... before stop; all three concrete.

@@ -22,6 +22,7 @@ from lamina.numpy.promotion import (
 from lamina.numpy.promotion import (
     broadcast_shapes as broadcast_shapes,
 )
+from lamina.sharding.results import takes_out_sharding
 
 
 def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
@@ -154,6 +155,7 @@ def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
                        tuple(c * n for c, n in zip(counts, sizes, strict=True)))  # fmt: skip
 
 
+@takes_out_sharding
 def repeat(a: ArrayLike, repeats: Any, axis: int | None = None, *,
            total_repeat_length: int | None = None) -> Array:  # fmt: skip
     """Each element of a repeated along an axis, all alike or each by its own count.

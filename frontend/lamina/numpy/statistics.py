@@ -24,8 +24,10 @@ from lamina.numpy.promotion import (
     promote_inexact,
     requested_dtype,
 )  # fmt: skip
+from lamina.sharding.results import takes_out_sharding
 
 
+@takes_out_sharding
 def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0, *,
              length: int | None = None) -> Array:  # fmt: skip
     """How often each of 0, 1, 2, ... occurs in a vector of integers, or the sum of its weights.

@@ -37,11 +37,13 @@ from lamina.random.sampling import (
     split_words,
     stacked_words,
 )
+from lamina.sharding.results import takes_out_sharding
 
 _FLOAT32 = np.dtype(np.float32)
 
 
 # ---- poisson -----------------------------------------------------------------------------------
+@takes_out_sharding
 def poisson(key: Key, lam: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None, *,
             method: str = "exact") -> Array:  # fmt: skip
     """Counts of events that come at the rate lam, as integers; -1 where lam is NaN.

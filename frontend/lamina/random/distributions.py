@@ -24,8 +24,10 @@ from lamina.random.sampling import (
     random_normal,
     random_uniform,
 )
+from lamina.sharding.results import takes_out_sharding
 
 
+@takes_out_sharding
 def exponential(key: Key, shape: Any = (), dtype: DTypeLike | None = None) -> Array:
     """Numbers with density exp(-x), x >= 0.
 
@@ -46,6 +48,7 @@ def random_exponential(words: Any, shape: tuple[int, ...], dtype: np.dtype) -> A
     return lax.neg(lax.log1p(lax.neg(random_uniform(words, shape, dtype))))
 
 
+@takes_out_sharding
 def gumbel(
     key: Key, shape: Any = (), dtype: DTypeLike | None = None, mode: str | None = None
 ) -> Array:
@@ -88,6 +91,7 @@ def _random_gumbel_high(words: Any, shape: tuple[int, ...], dtype: np.dtype) -> 
     return lax.neg(lax.log(lax.neg(lax.log1p(lax.neg(finer)))))
 
 
+@takes_out_sharding
 def laplace(key: Key, shape: Any = (), dtype: DTypeLike | None = None) -> Array:
     """Numbers with density exp(-|x|) / 2.
 
@@ -109,6 +113,7 @@ def _random_laplace(words: Any, shape: tuple[int, ...], dtype: np.dtype) -> Arra
     return lax.mul(lax.sign(drawn), lax.log1p(lax.neg(lax.abs(drawn))))
 
 
+@takes_out_sharding
 def cauchy(key: Key, shape: Any = (), dtype: DTypeLike | None = None) -> Array:
     """Numbers with density 1 / (pi (1 + x**2)).
 
@@ -130,6 +135,7 @@ def _random_cauchy(words: Any, shape: tuple[int, ...], dtype: np.dtype) -> Array
     return lax.tan(lax.mul(number(dtype, np.pi), lax.sub(drawn, number(dtype, 0.5))))
 
 
+@takes_out_sharding
 def logistic(key: Key, shape: Any = (), dtype: DTypeLike | None = None) -> Array:
     """Numbers with distribution function 1 / (1 + exp(-x)).
 
@@ -151,6 +157,7 @@ def _random_logistic(words: Any, shape: tuple[int, ...], dtype: np.dtype) -> Arr
     return lax.sub(lax.log(drawn), lax.log1p(lax.neg(drawn)))
 
 
+@takes_out_sharding
 def maxwell(key: Key, shape: Any = (), dtype: DTypeLike | None = None) -> Array:
     """Lengths of vectors of three normal numbers.
 
@@ -171,6 +178,7 @@ def random_maxwell(words: Any, shape: tuple[int, ...], dtype: np.dtype) -> Array
     return lax.sqrt(lax.reduce_sum(lax.mul(parts, parts), (len(shape),)))
 
 
+@takes_out_sharding
 def rademacher(key: Key, shape: Any = (), dtype: DTypeLike | None = None) -> Array:
     """-1 or 1, each with probability 1/2.
 

@@ -43,9 +43,11 @@ from lamina.random.sampling import (
     split_words,
     stacked_words,
 )
+from lamina.sharding.results import takes_out_sharding
 
 
 # ---- the gamma distribution --------------------------------------------------------------------
+@takes_out_sharding
 def gamma(key: Key, a: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None, *,
           method: str = "exact") -> Array:  # fmt: skip
     """Numbers with density x**(a - 1) exp(-x) / gamma(a), x > 0.
@@ -68,6 +70,7 @@ def gamma(key: Key, a: ArrayLike, shape: Any = None, dtype: DTypeLike | None = N
     return draw("gamma", random_gamma, key, shape, dtype, (a,))
 
 
+@takes_out_sharding
 def loggamma(key: Key, a: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None, *,
              method: str = "exact") -> Array:  # fmt: skip
     """Logarithms of gamma numbers, exact also where those underflow (small a).
@@ -190,6 +193,7 @@ def _one_sample(words: Any, alpha: Any, log_space: bool) -> Array:
 
 
 # ---- made of gamma numbers ---------------------------------------------------------------------
+@takes_out_sharding
 def beta(key: Key, a: ArrayLike, b: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None,
          *, method: str = "exact") -> Array:  # fmt: skip
     """Numbers with density x**(a - 1) (1 - x)**(b - 1) / B(a, b), 0 < x < 1.
@@ -224,6 +228,7 @@ def _approximate_beta(words: Any, shape: tuple[int, ...], dtype: np.dtype, a: An
     return _random_beta(words, shape, dtype, a, b, _approximate_loggamma)
 
 
+@takes_out_sharding
 def chisquare(key: Key, df: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None, *,
               method: str = "exact") -> Array:  # fmt: skip
     """Sums of the squares of df normal numbers.
@@ -254,6 +259,7 @@ def _approximate_chisquare(words: Any, shape: tuple[int, ...], dtype: np.dtype, 
     return _random_chisquare(words, shape, dtype, df, _approximate_loggamma)
 
 
+@takes_out_sharding
 def f(key: Key, dfnum: ArrayLike, dfden: ArrayLike, shape: Any = None,
       dtype: DTypeLike | None = None) -> Array:  # fmt: skip
     """Quotients of the means of dfnum and of dfden squared normal numbers.
@@ -278,6 +284,7 @@ def _random_f(words: Any, shape: tuple[int, ...], dtype: np.dtype, dfnum: Any, d
     return lax.div(top, lax.div(_random_chisquare(below, shape, dtype, dfden), dfden))
 
 
+@takes_out_sharding
 def t(key: Key, df: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None) -> Array:
     """Student's t: normal numbers over the root of the mean of df squared ones.
 
@@ -301,6 +308,7 @@ def _random_t(words: Any, shape: tuple[int, ...], dtype: np.dtype, df: Any) -> A
     return lax.mul(normal, lax.sqrt(lax.div(half, _gamma(for_gamma, half))))
 
 
+@takes_out_sharding
 def dirichlet(key: Key, alpha: ArrayLike, shape: Any = None,
               dtype: DTypeLike | None = None) -> Array:  # fmt: skip
     """Points of the simplex with density proportional to the product of x_i**(alpha_i - 1).
@@ -331,6 +339,7 @@ def _dirichlet(words: Any, alpha: Any, *, shape: tuple[int, ...]) -> Array:
     return softmax(_loggamma(words, jnp.broadcast_to(alpha, shape)), -1)
 
 
+@takes_out_sharding
 def generalized_normal(key: Key, p: float, shape: Any = (),
                        dtype: DTypeLike | None = None) -> Array:  # fmt: skip
     """Numbers with density proportional to exp(-|x|**p).
@@ -358,6 +367,7 @@ def _generalized_normal(words: Any, p: Any, *, shape: tuple[int, ...], dtype: np
     return lax.mul(random_rademacher(for_sign, shape=shape, dtype=dtype), size ** (1 / p))
 
 
+@takes_out_sharding
 def ball(key: Key, d: int, p: float = 2, shape: Any = (), dtype: DTypeLike | None = None) -> Array:
     """Points uniform in the unit ball of the p-norm, with d coordinates along a last axis.
 

@@ -22,8 +22,10 @@ from lamina.numpy.promotion import (
 )
 from lamina.random.keys import Key, single_key
 from lamina.random.sampling import float_dtype, random_normal
+from lamina.sharding.results import takes_out_sharding
 
 
+@takes_out_sharding
 def multivariate_normal(
     key: Key, mean: ArrayLike, cov: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None,
     method: str = "cholesky",
@@ -88,6 +90,7 @@ def _multivariate_normal(
     return mean + jnp.einsum("...ij,...j->...i", factor, drawn)
 
 
+@takes_out_sharding
 def orthogonal(key: Key, n: int, shape: Any = (), dtype: DTypeLike | None = None,
                m: int | None = None) -> Array:  # fmt: skip
     """Matrices (*shape, n, m) of orthonormal columns (rows, where n < m), uniform by Haar measure.

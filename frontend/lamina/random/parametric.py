@@ -33,8 +33,10 @@ from lamina.random.sampling import (
     sample_shape,
     split_words,
 )
+from lamina.sharding.results import takes_out_sharding
 
 
+@takes_out_sharding
 def truncated_normal(key: Key, lower: ArrayLike, upper: ArrayLike, shape: Any = None,
                      dtype: DTypeLike | None = None) -> Array:  # fmt: skip
     """Normal numbers of mean 0 and variance 1, given that they lie between lower and upper.
@@ -68,6 +70,7 @@ def _random_truncated_normal(
     return lax.min(inside[1], lax.max(inside[0], out))
 
 
+@takes_out_sharding
 def lognormal(
     key: Key, sigma: ArrayLike = 1.0, shape: Any = None, dtype: DTypeLike | None = None
 ) -> Array:
@@ -90,6 +93,7 @@ def _random_lognormal(words: Any, shape: tuple[int, ...], dtype: np.dtype, sigma
     return lax.exp(lax.mul(random_normal(words, shape, dtype), sigma))
 
 
+@takes_out_sharding
 def pareto(key: Key, b: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None) -> Array:
     """Numbers with density b / x**(b + 1), x >= 1.
 
@@ -110,6 +114,7 @@ def _random_pareto(words: Any, shape: tuple[int, ...], dtype: np.dtype, b: Any) 
     return lax.exp(lax.div(random_exponential(words, shape, dtype), b))
 
 
+@takes_out_sharding
 def rayleigh(
     key: Key, scale: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None
 ) -> Array:
@@ -158,6 +163,7 @@ def _random_weibull_min(
     return lax.mul(lax.pow(random_exponential(words, shape, dtype), power), scale)
 
 
+@takes_out_sharding
 def triangular(key: Key, left: ArrayLike, mode: ArrayLike, right: ArrayLike, shape: Any = None,
                dtype: DTypeLike | None = None) -> Array:  # fmt: skip
     """Numbers whose density is a triangle from left over its peak at mode to right.
@@ -220,6 +226,7 @@ def _random_double_sided_maxwell(
     return lax.add(lax.mul(lax.mul(sign, size), scale), loc)
 
 
+@takes_out_sharding
 def geometric(key: Key, p: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None) -> Array:
     """The number of trials up to the first success, each of probability p.
 
@@ -252,6 +259,7 @@ def _geometric(words: Any, p: Any, *, shape: tuple[int, ...], dtype: np.dtype) -
     return lax.convert_element_type(lax.add(steps, number(work, 1)), dtype)
 
 
+@takes_out_sharding
 def wald(key: Key, mean: ArrayLike, shape: Any = None, dtype: DTypeLike | None = None) -> Array:
     """Inverse Gaussian numbers of this mean and of scale 1.
 

@@ -26,8 +26,10 @@ from lamina.numpy.promotion import (
 from lamina.random.distributions import random_gumbel
 from lamina.random.keys import Key, single_key
 from lamina.random.sampling import random_bits, random_integers, random_uniform, split_words
+from lamina.sharding.results import takes_out_sharding
 
 
+@takes_out_sharding
 def permutation(key: Key, x: int | ArrayLike, axis: int = 0, independent: bool = False) -> Array:
     """x with its slices along an axis in random order.
 
@@ -176,6 +178,7 @@ def _choice(
     return jnp.take(a, index, axis)
 
 
+@takes_out_sharding
 def categorical(
     key: Key,
     logits: ArrayLike,

@@ -50,6 +50,11 @@ def under(x: Any, out_sharding: Any) -> Any:
     of an array that nobody placed says, ask for nothing."""
     if out_sharding is None or getattr(getattr(out_sharding, "mesh", None), "empty", False):
         return x
+    from lamina.sharding.shardings import Sharding
+    from lamina.sharding.spec import PartitionSpec
+
+    if not isinstance(out_sharding, (Sharding, PartitionSpec)):
+        raise TypeError(f"out_sharding is a NamedSharding or a PartitionSpec, not {out_sharding!r}")
     return with_sharding_constraint(x, out_sharding)
 
 
