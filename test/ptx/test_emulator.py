@@ -31,6 +31,14 @@ def _run(body: str, threads: int = 64, size: int = 64) -> np.ndarray:
     return out
 
 
+def _counts(body: str) -> tuple[int, int]:
+    """Sectors of global memory, and conflicts of banks."""
+    out = ptx.Pointer(np.zeros(4096, np.int32))
+    program = ptx.Program(_HEAD.replace("[512]", "[16384]") + body + "ret;\n}\n")
+    found = program.launch("k", (1,), (64,), [out], measures=True)
+    return found[ptx.SECTORS], found[ptx.CONFLICTS]
+
+
 def test_runs() -> None:
     np.testing.assert_array_equal(_run("st.global.b32 [%rd3], %r2;"), 4 * np.arange(64))
 
@@ -62,3 +70,19 @@ def test_a_copy_must_be_waited_for() -> None:
     _run(copy + "cp.async.wait_group 0;\n" + use)
     with pytest.raises(ptx.PtxError, match="line 19: ld.shared.b32: touches shared memory .* a copy is writing"):
         _run(copy + use)
+
+
+@pytest.mark.parametrize(
+    "body, sectors, conflicts",
+    [
+        ("st.global.b32 [%rd3], %r1;\n", 8, 0),
+        ("mad.wide.u32 %rd3, %r1, 32, %rd1;\nst.global.b32 [%rd3], %r1;\n", 64, 0),
+        ("ld.global.b32 %r2, [%rd1];\n", 2, 0),
+        ("st.shared.b32 [%r3], %r1;\n", 0, 0),
+        ("mad.lo.u32 %r3, %r1, 124, %r3;\nst.shared.b32 [%r3], %r1;\n", 0, 62),
+        ("mad.lo.u32 %r3, %r1, 4, %r3;\nst.shared.b32 [%r3], %r1;\n", 0, 2),
+        ("mad.lo.u32 %r3, %r1, 12, %r3;\nst.shared.v4.b32 [%r3], {%r1, %r1, %r1, %r1};\n", 0, 0),
+    ],
+)  # fmt: skip
+def test_counts_what_accesses_cost(body: str, sectors: int, conflicts: int) -> None:
+    assert _counts(body) == (sectors, conflicts)

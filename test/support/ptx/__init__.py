@@ -3,3 +3,4 @@
 from support.ptx.bulk import TensorMap
 from support.ptx.errors import PtxError, UnknownPtx
 from support.ptx.launch import Pointer, Program
+from support.ptx.machine import CONFLICTS, SECTORS, WARPS

@@ -64,10 +64,11 @@ class Program:
 
     def launch(
         self, name: str, grid: Sequence[int], block: Sequence[int], arguments: Sequence[Any], shared: int = 0,
-        seed: int = 0, strict: bool = True,
+        seed: int = 0, strict: bool = True, measures: bool = False,
     ) -> Counter[str]:  # fmt: skip
         """Runs a kernel; arrays that `Pointer`s stand for are changed. How often each instruction was done by a
-        group of threads. `strict`: to read what nobody wrote in a block's or a thread's memory is an error."""
+        group of threads. `strict`: to read what nobody wrote in a block's or a thread's memory is an error.
+        `measures`: instructions by warp, sectors of global memory and conflicts of banks are counted, too."""
         function, code = self.module.functions[name], self.code(name)
         required = function.limits.get(".reqntid")
         if required and math.prod(required) != math.prod(block):
@@ -88,7 +89,7 @@ class Program:
             for n in range(0, order.size, size)
         ]
         for wave in waves:
-            wave.extra["maps"] = maps
+            wave.extra["maps"], wave.measures = maps, measures
         self._run(waves, memory)
         for pointer in pointers:
             at = pointer.address - GLOBAL_BASE

@@ -11,10 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from support.ptx import costs
 from support.ptx.errors import PtxError
 from support.ptx.memory import Space
 from support.ptx.races import Races
 
+SECTORS, CONFLICTS, WARPS = "global sectors", "bank conflicts", "instructions of warps"
+"""What is counted beside instructions."""
 RUNS, PARKED, WAITS, DONE = 0, 1, 2, 3
 """A thread goes on; stands before an instruction of its warp until the others come; waits at a barrier; has ended."""
 
@@ -114,6 +117,7 @@ class Wave:
         self.barriers: dict[tuple[int, int], Barrier] = {}
         self.counts: Counter[str] = Counter()
         self.turns = self.patience = 0
+        self.measures = False
         self.extra: dict[str, Any] = {}
         self.writer: np.ndarray | None = (
             None  # by 16 bytes of shared memory, who wrote them unfenced
@@ -220,6 +224,8 @@ class Wave:
                     at += 1
                     continue
             self.counts[step.text] += 1
+            if self.measures:
+                self.counts[WARPS] += np.unique(self.warp[sub.index]).size
             if step.kind == "plain":
                 if step.members is not None and not sub.all and not self._meet(step, sub, at):
                     self.pc[group.index] = at + 1
@@ -283,6 +289,11 @@ class Wave:
         self, of: Space, place: np.ndarray, size: int, lanes: np.ndarray, data: np.ndarray | None, what: object
     ) -> None:  # fmt: skip
         """An access of memory; of a write the bytes."""
+        if self.measures and of.name == "global":
+            self.counts[SECTORS] += costs.sectors(place, self.warp[lanes])
+        elif self.measures and of.name == "shared":
+            warp, lane = self.warp[lanes], self.lane[lanes]
+            self.counts[CONFLICTS] += costs.conflicts(place, size, warp, lane)
         if of.name != "shared" or not place.size:
             return
         if self.races is not None:
