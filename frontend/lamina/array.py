@@ -275,7 +275,7 @@ class ArrayImpl(runtime.ArrayBase, Array):
     def __repr__(self) -> str:
         if self.is_deleted():
             return f"<deleted array with shape={self.dtype.name}{list(self.shape)}>"
-        if not (self.is_fully_addressable or self.is_fully_replicated):
+        if self.placement is not None and not self.placement.is_readable_here:
             return f"Array(shape={self.shape}, dtype={self.dtype.name})"
         prefix, width = "Array(", np.get_printoptions()["linewidth"]
         kind = f"dtype={self.dtype.name}" + (", weak_type=True" if self.weak_type else "")

@@ -172,7 +172,7 @@ def put(array: ArrayImpl, sharding: Sharding) -> ArrayImpl:
         check_divides(sharding, array.shape, "One of device_put args")
     if array.placement == sharding and (array.device_number is not None) == on_gpu:
         return array
-    if array.shards is not None and not (array.is_fully_addressable or array.is_fully_replicated):
+    if array.shards is not None and not array.sharding.is_readable_here:
         from lamina.sharding.moves import move
 
         return move(array, sharding)

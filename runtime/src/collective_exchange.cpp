@@ -112,13 +112,15 @@ class Exchange {
   bool permutation();
 
   bool whole() const;
-
- private:
-  bool finish(Transfers* transfers);
+  // Bytes of a member's operand: all of it, and where the part begins that a member combines of an
+  // all-reduce's.
   int64_t bytes() const { return spec_.count * spec_.element_size; }
   int64_t part(int64_t member) const {
     return part_of(spec_, member, group_.size) * spec_.element_size;
   }
+
+ private:
+  bool finish(Transfers* transfers);
   int64_t staged_bytes(const Members& members) const;
 
   Team* const team_;
@@ -379,18 +381,15 @@ bool share_with_others(Device* here, CollectiveKind kind, const Team::Group& gro
     *done = reduce_all_of(spec, *slots, part_of(spec, number, count_here),
                           part_of(spec, number + 1, count_here));
   } else if (in_parts || kind == CollectiveKind::kReduceScatter) {
-    int64_t staged_at = 0, own_at = spec.count * member;
+    int64_t staged_at = exchange.bytes() * number, own_at = exchange.bytes() * member;
     if (in_parts) {
-      own_at = part_of(spec, member, group.size);
+      staged_at = 0;
       for (int64_t i = 0; i < number; ++i) {
-        staged_at +=
-            part_of(spec, all_here[i] + 1, group.size) - part_of(spec, all_here[i], group.size);
+        staged_at += exchange.part(all_here[i] + 1) - exchange.part(all_here[i]);
       }
-    } else {
-      staged_at = spec.count * number;
+      own_at = exchange.part(member);
     }
-    const int64_t size = spec.element_size;
-    *done = do_share(kind, spec, seen_by(*slots, members, staged_at * size, own_at * size), member);
+    *done = do_share(kind, spec, seen_by(*slots, members, staged_at, own_at), member);
   } else {
     *done = do_share(kind, spec, *slots, member);
   }
@@ -404,14 +403,12 @@ bool share_with_others(Device* here, CollectiveKind kind, const Team::Group& gro
     }
     if (!here->team->meet_again(group)) return false;
     const Team::Slot& mine = (*slots)[member];
-    const void* from = (*slots)[all_here.front()].result;
+    const auto* from = static_cast<const char*>((*slots)[all_here.front()].result);
     for (const Members::Other& other : members.others()) {
       for (const int m : other.members) {
         if (leads) break;
-        const int64_t lo = part_of(spec, m, group.size) * spec.element_size;
-        const int64_t hi = part_of(spec, m + 1, group.size) * spec.element_size;
-        std::memcpy(static_cast<char*>(mine.result) + lo, static_cast<const char*>(from) + lo,
-                    hi - lo);
+        const int64_t lo = exchange.part(m), hi = exchange.part(m + 1);
+        std::memcpy(static_cast<char*>(mine.result) + lo, from + lo, hi - lo);
       }
     }
   }

@@ -13,8 +13,13 @@ namespace {
 
 constexpr int kNewsTag = 0, kReservedTags = 2;
 constexpr int64_t kLargestMessage = int64_t{1} << 30;  // counts of MPI are int
-constexpr int64_t kSleepAfterNs = 1'000'000, kLookEveryNs = 2'000'000;
+// When a thread that waits begins to sleep between looks at its messages: one that is not there
+// after so long is not under way, its sender computes. And how long it sleeps: a fiftieth of that.
+constexpr int64_t kSleepAfterNs = 1'000'000;
 constexpr long kSleepNs = 20'000;
+// How often it looks whether others have said that they can't go on: seldom, since that is another
+// call of MPI for each of them.
+constexpr int64_t kLookEveryNs = 2'000'000;
 
 std::unique_ptr<Processes>& joined_processes() {
   static auto* processes = new std::unique_ptr<Processes>;  // threads outlive statics

@@ -110,7 +110,7 @@ def _on_whole_arrays(
 ) -> None:
     """Says that a program is not partitioned. Raises ValueError where no process has its arguments whole."""
     for i, place in enumerate(inputs):
-        if place is not None and not (place.is_fully_addressable or place.is_fully_replicated):
+        if place is not None and not place.is_readable_here:
             raise ValueError(
                 f"{function} can't be partitioned, and no process has {names(i)} whole, under {place}: {why}"
             )

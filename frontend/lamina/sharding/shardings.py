@@ -61,6 +61,11 @@ class Sharding:
         """Whether every device holds all of the array."""
         raise NotImplementedError
 
+    @property
+    def is_readable_here(self) -> bool:
+        """Whether this process can know all of an array: its devices hold all parts, or each holds all."""
+        return self.is_fully_addressable or self.is_fully_replicated
+
     def indices(self, shape: Sequence[int]) -> list[Index]:
         """For each device of device_list the part that it holds."""
         raise NotImplementedError
