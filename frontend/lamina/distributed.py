@@ -138,6 +138,11 @@ def _forget() -> None:
     _mpi = None
 
 
+_ABORT_SECONDS = 10.0
+"""How long MPI may take to end all processes before this one ends alone: it asks the launcher, which may not
+answer any more."""
+
+
 def _abort(why: str) -> None:
     global _mpi
     mpi, _mpi = _mpi, None
@@ -146,6 +151,9 @@ def _abort(why: str) -> None:
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
         _wait_until_read(stream)
+    end = threading.Timer(_ABORT_SECONDS, os._exit, (1,))
+    end.daemon = True
+    end.start()
     mpi.abort(1)
 
 

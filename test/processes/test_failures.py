@@ -50,3 +50,17 @@ def test_a_process_alone_loads_no_mpi() -> None:
     )
     done = run_ranks(0, "-c", code)
     assert done.stdout.strip() == "False False", done.stderr
+
+
+def test_a_process_ends_though_mpi_can_not_end_the_others() -> None:
+    code = (
+        "import time; from lamina import distributed\n"
+        "class Unreachable:\n"
+        "    rank, size = 1, 2\n"
+        "    def abort(self, code): time.sleep(600)\n"
+        "distributed._mpi, distributed._ABORT_SECONDS = Unreachable(), 0.1\n"
+        "distributed._abort('process 1 of 2 ends')"
+    )
+    done = run_ranks(0, "-c", code)
+    assert done.returncode == 1
+    assert "process 1 of 2 ends" in done.stderr
