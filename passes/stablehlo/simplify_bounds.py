@@ -17,8 +17,11 @@ import numpy as np
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir, stablehlo_ext
+from lamina.passes.stablehlo.facts import defining, splat_of
 from lamina.passes.stablehlo.ranges import Range, range_of
-from lamina.passes.stablehlo.rewriting import Rule
+from lamina.passes.stablehlo.rewriting import Rule, needs_operand_of
+
+_MOST_NARROWED = 6  # ops from a position to its conversion
 
 
 def _decided_comparison(op: ir.Operation) -> ir.Value | None:
@@ -75,9 +78,65 @@ def _smaller(op: ir.Operation) -> ir.Value | None:
     return None
 
 
+def _all_shifted_out(op: ir.Operation) -> ir.Value | None:
+    """The high bits of what has none -> zeros."""
+    value, by = op.operands
+    count = int(splat_of(by) or 0)
+    if not 0 < count < dtype_of(value.type).itemsize * 8:
+        return None
+    bounds = range_of(value)
+    if bounds is None or bounds.low < 0 or bounds.high >> count:
+        return None
+    return hlo.full(0, shape_of(value.type), dtype_of(value.type))
+
+
+@needs_operand_of("iota", "add", "multiply", "subtract")
+def _narrow_position(op: ir.Operation) -> ir.Value | None:
+    """Of a position to fewer bits -> computed in these: a loop has as many lanes as its widest type allows."""
+    (value,) = op.operands
+    source, target = dtype_of(value.type), dtype_of(op.result.type)
+    if source.kind not in "iu" or target.kind not in "iu" or target.itemsize >= source.itemsize:
+        return None
+    if not _is_of_positions(value, target, _MOST_NARROWED):
+        return None
+    return _narrowed(value, target)
+
+
+def _is_of_positions(value: ir.Value, target: np.dtype, steps: int) -> bool:
+    """Whether a value is made of positions that the type holds, by what loses no low bits."""
+    if splat_of(value) is not None:
+        return True
+    op = defining(value)
+    if op is None or not steps:
+        return False
+    if op.name == "stablehlo.iota":
+        bounds = range_of(value)
+        return bounds is not None and bounds.high <= np.iinfo(target).max
+    return op.name in _NARROWED and all(
+        _is_of_positions(operand, target, steps - 1) for operand in op.operands
+    )
+
+
+def _narrowed(value: ir.Value, target: np.dtype) -> ir.Value:
+    splat, shape = splat_of(value), shape_of(value.type)
+    if splat is not None:
+        return hlo.full(np.asarray(splat).astype(target)[()], shape, target)
+    op = defining(value)
+    assert op is not None
+    if op.name == "stablehlo.iota":
+        return hlo.iota(shape, target, ir.IntegerAttr(op.attributes["iota_dimension"]).value)
+    return _NARROWED[op.name](*(_narrowed(operand, target) for operand in op.operands))
+
+
+_NARROWED = {
+    "stablehlo.add": hlo.add, "stablehlo.multiply": hlo.multiply, "stablehlo.subtract": hlo.subtract,
+}  # fmt: skip
+
 RULES: dict[str, Sequence[Rule]] = {
     "stablehlo.compare": (_decided_comparison,),
     "stablehlo.clamp": (_clamp_within,),
     "stablehlo.minimum": (_smaller,),
     "stablehlo.maximum": (_smaller,),
+    "stablehlo.shift_right_logical": (_all_shifted_out,),
+    "stablehlo.convert": (_narrow_position,),
 }

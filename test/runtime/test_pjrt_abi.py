@@ -34,12 +34,11 @@ _OTHERS = {
     "PJRT_Shardings_PJRT_Executable_OutputShardings_Args": "Shardings_Executable_OutputShardingsArgs",
     "PJRT_FFI_Type_Register_Args": "Ffi_Type_RegisterArgs",
     "PJRT_FFI_Register_Handler_Args": "Ffi_Register_HandlerArgs",
-    "PLUGIN_Profiler_Api": "ProfilerApi",
 } | {
     f"PLUGIN_Profiler_{name}_Args": f"Profiler_{name}Args"
     for name in (
         "Error_Destroy", "Error_Message", "Error_GetCode", "Create", "Destroy", "Start", "Stop",
-        "CollectData", "Consume", "Serialize",
+        "CollectData",
     )
 }  # fmt: skip
 
@@ -69,6 +68,13 @@ def test_structs_have_the_offsets_of_xla(tmp_path):
     rows = [row for pair in pairs.items() for row in _asserts(*pair)]
     # Where the table of functions begins, and how many there are.
     rows.append(f"static_assert(offsetof(Api, functions) == {theirs.VTABLE_OFFSET});")
+    # The table of a profiler's functions, of which ours has the first.
+    api = theirs.PLUGIN_Profiler_Api
+    rows += [
+        f"static_assert(offsetof(ProfilerApi, {name}) == {getattr(api, name).offset});"
+        for name, *_ in api._fields_[:10]
+    ]
+    rows.append(f"static_assert(sizeof(ProfilerApi) == {api.consume.offset});")
     profiler = theirs.PJRT_Profiler_Extension
     rows.append(f"static_assert(offsetof(ProfilerExtension, profiler_api) == {profiler.profiler_api.offset});")
     rows.append(f"static_assert(sizeof(ProfilerExtension) == {ctypes.sizeof(profiler)});")

@@ -1021,20 +1021,8 @@ struct Profiler_CollectDataArgs {
   size_t buffer_size_in_bytes;
 };
 
-struct Profiler_ConsumeArgs {
-  size_t struct_size;
-  Profiler* profiler;
-  Profiler* result;
-};
-
-struct Profiler_SerializeArgs {
-  size_t struct_size;
-  Profiler* profiler;
-  Profiler* consume_result;
-  const char* serialized_bytes;
-  size_t serialized_size;
-};
-
+// As jaxlib 0.10 has it, which takes no other size. Later versions have functions behind these, and
+// do without them.
 struct ProfilerApi {
   size_t struct_size;
   void* priv;
@@ -1046,9 +1034,6 @@ struct ProfilerApi {
   ProfilerError* (*start)(void*);
   ProfilerError* (*stop)(void*);
   ProfilerError* (*collect_data)(void*);
-  ProfilerError* (*consume)(void*);
-  void (*consume_result_destroy)(void*);
-  ProfilerError* (*serialize)(void*);
 };
 
 struct ProfilerExtension : ExtensionBase {

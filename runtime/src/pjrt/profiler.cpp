@@ -136,14 +136,6 @@ void profiler_collect_data(Profiler_CollectDataArgs& args) {
   args.buffer_size_in_bytes = space.size();
 }
 
-// What is consumed is the profiler's own: nothing is left to destroy.
-void profiler_consume(Profiler_ConsumeArgs& args) { args.result = args.profiler; }
-
-void profiler_serialize(Profiler_SerializeArgs& args) {
-  args.serialized_bytes = args.consume_result->space.data();
-  args.serialized_size = args.consume_result->space.size();
-}
-
 }  // namespace
 
 void Profiler::stop() {
@@ -169,9 +161,6 @@ ExtensionBase* profiler_extension(ExtensionBase* next) {
       guarded_profiler<Profiler_StartArgs, profiler_start>,
       guarded_profiler<Profiler_StopArgs, profiler_stop>,
       guarded_profiler<Profiler_CollectDataArgs, profiler_collect_data>,
-      guarded_profiler<Profiler_ConsumeArgs, profiler_consume>,
-      [](void*) {},
-      guarded_profiler<Profiler_SerializeArgs, profiler_serialize>,
   };
   static ProfilerExtension extension{
       {sizeof(ProfilerExtension), ExtensionType::kProfiler, next}, &api, 0};

@@ -237,3 +237,16 @@ def test_logged_topics(tmp_path):
     assert re.search(r"^lamina: compile \d+\.\d ms: jit_seven$", first.stderr, re.MULTILINE)
     assert re.search(r"^lamina: cache \d+\.\d ms: jit_seven: found in ", second.stderr, re.MULTILINE)
     assert "compile" not in second.stderr
+
+
+@pytest.mark.parametrize("shape", [(), (7,), (5000,), (40, 50), (3, 4, 200)])
+def test_random_bits_are_those_of_jax(lamina_device, shape):
+    def draws(key):
+        bits = [jax.random.bits(key, shape, dtype) for dtype in ("uint8", "uint16", "uint32")]
+        return *bits, jax.random.uniform(key, shape), jax.random.permutation(key, 2000)
+
+    key = jax.random.key(3)
+    on_cpu = jax.jit(draws)(jax.device_put(key, jax.devices("cpu")[0]))
+    on_lamina = jax.jit(draws)(jax.device_put(key, lamina_device))
+    for found, wanted in zip(on_lamina, on_cpu, strict=True):
+        np.testing.assert_array_equal(found, wanted)

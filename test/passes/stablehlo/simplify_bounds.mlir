@@ -62,3 +62,35 @@ func.func @goes_around(%x: tensor<i32>) -> tensor<i1> {
   %1 = stablehlo.compare GE, %0, %least : (tensor<i32>, tensor<i32>) -> tensor<i1>
   return %1 : tensor<i1>
 }
+
+// Positions are counted in the bits that are asked for, and have no others.
+// CHECK-LABEL: func.func @positions
+// CHECK-NOT: ui64
+// CHECK-DAG: %[[ZERO:.*]] = stablehlo.constant dense<0> : tensor<8x4xui32>
+// CHECK-DAG: stablehlo.iota dim = 0 : tensor<8x4xui32>
+// CHECK-DAG: stablehlo.iota dim = 1 : tensor<8x4xui32>
+// CHECK: return %[[ZERO]], %{{.*}} : tensor<8x4xui32>, tensor<8x4xui32>
+func.func @positions() -> (tensor<8x4xui32>, tensor<8x4xui32>) {
+  %four = stablehlo.constant dense<4> : tensor<8x4xui64>
+  %half = stablehlo.constant dense<32> : tensor<8x4xui64>
+  %i = stablehlo.iota dim = 0 : tensor<8x4xui64>
+  %j = stablehlo.iota dim = 1 : tensor<8x4xui64>
+  %rows = stablehlo.multiply %i, %four : tensor<8x4xui64>
+  %at = stablehlo.add %rows, %j : tensor<8x4xui64>
+  %high = stablehlo.shift_right_logical %at, %half : tensor<8x4xui64>
+  %0 = stablehlo.convert %high : (tensor<8x4xui64>) -> tensor<8x4xui32>
+  %1 = stablehlo.convert %at : (tensor<8x4xui64>) -> tensor<8x4xui32>
+  return %0, %1 : tensor<8x4xui32>, tensor<8x4xui32>
+}
+
+// A type that does not hold the positions: they go around, and are counted as before.
+// CHECK-LABEL: func.func @too_many
+// CHECK: stablehlo.iota dim = 0 : tensor<300xi32>
+// CHECK: stablehlo.shift_right_logical
+func.func @too_many() -> (tensor<300xi8>, tensor<300xi32>) {
+  %eight = stablehlo.constant dense<8> : tensor<300xi32>
+  %i = stablehlo.iota dim = 0 : tensor<300xi32>
+  %0 = stablehlo.convert %i : (tensor<300xi32>) -> tensor<300xi8>
+  %1 = stablehlo.shift_right_logical %i, %eight : tensor<300xi32>
+  return %0, %1 : tensor<300xi8>, tensor<300xi32>
+}
