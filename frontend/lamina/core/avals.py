@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from lamina.core import dtypes
-from lamina.core.manual_axes import ManualAxisType
+
+if TYPE_CHECKING:
+    from lamina.core.manual_axes import ManualAxisType
 
 NOWHERE: frozenset[Any] = frozenset()
 
@@ -54,6 +56,8 @@ class ShapedArray(AbstractValue):
     @property
     def mat(self) -> ManualAxisType:
         """What the value does along the axes of a shard_map: where it varies is all that types say here."""
+        from lamina.core.manual_axes import ManualAxisType
+
         return ManualAxisType(varying=self.vma)
 
     sharding_rule: ClassVar[Callable[[ShapedArray], Any]]

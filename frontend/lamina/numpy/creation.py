@@ -15,6 +15,7 @@ from lamina.core import dtypes
 from lamina.core.library import library
 from lamina.core.trace import Tracer, get_aval, is_array_like, makes_array
 from lamina.cuda_exchange import is_on_gpu
+from lamina.numpy.out_sharding import takes_out_sharding
 from lamina.numpy.promotion import (
     Array,
     ArrayLike,
@@ -25,7 +26,6 @@ from lamina.numpy.promotion import (
     convert,
     requested_dtype,
 )  # fmt: skip
-from lamina.sharding.results import takes_out_sharding
 
 _SCALARS: tuple[type[Any], ...] = (bool, int, float, complex)
 

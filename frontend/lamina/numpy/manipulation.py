@@ -13,6 +13,7 @@ from lamina import lax
 from lamina.array import distinct
 from lamina.core.library import library
 from lamina.numpy.creation import as_shape, asarray
+from lamina.numpy.out_sharding import takes_out_sharding
 from lamina.numpy.promotion import (
     Array,
     ArrayLike,
@@ -24,7 +25,6 @@ from lamina.numpy.promotion import (
 from lamina.numpy.promotion import (
     broadcast_shapes as broadcast_shapes,
 )
-from lamina.sharding.results import takes_out_sharding
 
 
 def checked(name: str, *arrays: ArrayLike) -> list[Array]:

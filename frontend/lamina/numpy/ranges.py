@@ -15,6 +15,7 @@ from lamina.core.library import library
 from lamina.core.type_promotion import wider_type
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import asarray, astype_array, full, placed
+from lamina.numpy.out_sharding import takes_out_sharding
 from lamina.numpy.promotion import (
     Array,
     ArrayLike,
@@ -27,7 +28,6 @@ from lamina.numpy.promotion import (
     convert,
     requested_dtype,
 )  # fmt: skip
-from lamina.sharding.results import takes_out_sharding
 
 
 @takes_out_sharding

@@ -13,6 +13,7 @@ from lamina.core.library import library
 from lamina.core.trace import Tracer
 from lamina.numpy.creation import asarray
 from lamina.numpy.manipulation import broadcast_to, checked, swapaxes
+from lamina.numpy.out_sharding import takes_out_sharding
 from lamina.numpy.promotion import (
     Array,
     ArrayLike,
@@ -22,7 +23,6 @@ from lamina.numpy.promotion import (
 from lamina.numpy.promotion import (
     broadcast_shapes as broadcast_shapes,
 )
-from lamina.sharding.results import takes_out_sharding
 
 
 def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:

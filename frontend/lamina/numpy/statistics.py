@@ -11,6 +11,7 @@ from lamina import lax
 from lamina.core import dtypes
 from lamina.numpy import averages, products, reductions
 from lamina.numpy.creation import asarray
+from lamina.numpy.out_sharding import takes_out_sharding
 from lamina.numpy.promotion import (
     Array,
     ArrayLike,
@@ -24,7 +25,6 @@ from lamina.numpy.promotion import (
     promote_inexact,
     requested_dtype,
 )  # fmt: skip
-from lamina.sharding.results import takes_out_sharding
 
 
 @takes_out_sharding

@@ -17,6 +17,7 @@ from lamina.core import dtypes
 from lamina.core.trace import get_aval
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import as_shape
+from lamina.numpy.out_sharding import takes_out_sharding
 from lamina.numpy.promotion import (
     Array,
     ArrayLike,
@@ -37,7 +38,6 @@ from lamina.random.sampling import (
     split_words,
     stacked_words,
 )
-from lamina.sharding.results import takes_out_sharding
 
 _FLOAT32 = np.dtype(np.float32)
 

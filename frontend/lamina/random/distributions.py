@@ -12,6 +12,7 @@ from lamina import numpy as jnp
 from lamina.core import dtypes
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import as_shape
+from lamina.numpy.out_sharding import takes_out_sharding
 from lamina.numpy.promotion import (
     Array,
     DTypeLike,
@@ -24,7 +25,6 @@ from lamina.random.sampling import (
     random_normal,
     random_uniform,
 )
-from lamina.sharding.results import takes_out_sharding
 
 
 @takes_out_sharding

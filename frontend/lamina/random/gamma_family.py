@@ -22,6 +22,7 @@ from lamina.core.trace import get_aval
 from lamina.nn.normalization import softmax
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import as_shape
+from lamina.numpy.out_sharding import takes_out_sharding
 from lamina.numpy.promotion import (
     Array,
     ArrayLike,
@@ -43,7 +44,6 @@ from lamina.random.sampling import (
     split_words,
     stacked_words,
 )
-from lamina.sharding.results import takes_out_sharding
 
 
 # ---- the gamma distribution --------------------------------------------------------------------

@@ -13,6 +13,7 @@ from lamina.core.trace import get_aval
 from lamina.numpy import linalg
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import as_shape
+from lamina.numpy.out_sharding import takes_out_sharding
 from lamina.numpy.promotion import (
     Array,
     ArrayLike,
@@ -22,7 +23,6 @@ from lamina.numpy.promotion import (
 )
 from lamina.random.keys import Key, single_key
 from lamina.random.sampling import float_dtype, random_normal
-from lamina.sharding.results import takes_out_sharding
 
 
 @takes_out_sharding

@@ -13,6 +13,7 @@ from lamina.core import dtypes
 from lamina.core.trace import get_aval
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import as_shape
+from lamina.numpy.out_sharding import takes_out_sharding
 from lamina.numpy.promotion import (
     Array,
     ArrayLike,
@@ -33,7 +34,6 @@ from lamina.random.sampling import (
     sample_shape,
     split_words,
 )
-from lamina.sharding.results import takes_out_sharding
 
 
 @takes_out_sharding

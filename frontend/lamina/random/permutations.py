@@ -15,6 +15,7 @@ from lamina.core import dtypes
 from lamina.core.library import library
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import as_shape
+from lamina.numpy.out_sharding import takes_out_sharding
 from lamina.numpy.promotion import (
     Array,
     ArrayLike,
@@ -26,7 +27,6 @@ from lamina.numpy.promotion import (
 from lamina.random.distributions import random_gumbel
 from lamina.random.keys import Key, single_key
 from lamina.random.sampling import random_bits, random_integers, random_uniform, split_words
-from lamina.sharding.results import takes_out_sharding
 
 
 @takes_out_sharding

@@ -14,6 +14,7 @@ from lamina.core.trace import get_aval
 from lamina.lax.random_bits import threefry2x32, threefry_2x32
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import as_shape
+from lamina.numpy.out_sharding import takes_out_sharding
 from lamina.numpy.promotion import (
     Array,
     ArrayLike,
@@ -26,7 +27,6 @@ from lamina.numpy.promotion import (
 )  # fmt: skip
 from lamina.random.key_words import KeyWords
 from lamina.random.keys import Key, counters, single_key, word_pair
-from lamina.sharding.results import takes_out_sharding
 
 _UINT32 = np.dtype(np.uint32)
 _UNSIGNED = {bits: np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)}
