@@ -148,7 +148,7 @@ def _put(x: Any, place: Any, donate: Any, may_alias: Any) -> Any:
     placed = array if place is None else put(array, as_sharding(place))
     if donate and isinstance(x, ArrayImpl) and placed is not x:
         if may_alias is None and not placed.shards:
-            placed = runtime.place_array(placed.copy(), placed.placement)
+            placed = placed.copy()
         x.delete()
     return placed
 

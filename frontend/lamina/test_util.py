@@ -147,7 +147,7 @@ def _step(args: Any) -> float:
 
 def _random_like(rng: np.random.Generator, values: Any) -> Any:
     def draw(x: Any) -> Any:
-        shape, dtype = np.shape(x), dtypes.canonicalize(_dtype(x))
+        shape, dtype = np.shape(x), _dtype(x)
         drawn = rng.standard_normal(shape)
         if dtype.kind == "c":
             drawn = drawn + 1j * rng.standard_normal(shape)

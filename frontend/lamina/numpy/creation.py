@@ -54,9 +54,7 @@ def array(object: Any, dtype: DTypeLike | None = None, copy: bool = True, order:
     to = None if dtype is None else requested_dtype(dtype, "array")
     if copy and not is_array_like(object) and is_on_gpu(object):  # others may write there
         object = from_dlpack(object, copy=True)
-    out = _to_array(object, to)
-    if copy and out is object and isinstance(out, ArrayImpl):
-        out = out.copy()
+    out = _made(object, to, copy)
     missing = ndmin - len(out.shape)
     out = out if missing <= 0 else lax.reshape(out, (1,) * missing + tuple(out.shape))
     return placed(out, device)
@@ -80,9 +78,7 @@ def asarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None, *,
         raise NotImplementedError("Only implemented for order='K'")
     if not is_array_like(a) and is_on_gpu(a):
         a = from_dlpack(a, copy=copy)
-    out = _to_array(a, None if dtype is None else requested_dtype(dtype, "asarray"))
-    if copy and out is a and isinstance(out, ArrayImpl):
-        out = out.copy()
+    out = _made(a, None if dtype is None else requested_dtype(dtype, "asarray"), copy)
     return out if device is None else placed(out, device)
 
 
@@ -106,6 +102,12 @@ def copy(a: ArrayLike, order: str | None = None) -> Array:
     """
     check_arraylike("copy", a)
     return array(a, order=order)
+
+
+def _made(x: Any, dtype: np.dtype | None, copy: bool | None) -> Array:
+    """x as an array of this dtype (None: its own), with memory of its own where that is asked for."""
+    out = _to_array(x, dtype)
+    return out.copy() if copy and out is x and isinstance(out, ArrayImpl) else out
 
 
 def _to_array(x: Any, dtype: np.dtype | None) -> Array:

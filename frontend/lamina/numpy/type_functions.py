@@ -275,7 +275,8 @@ def astype(x: Any, dtype: DTypeLike | None, /, *, copy: bool = False, device: An
             DeprecationWarning,
             stacklevel=2,
         )
-    return placed(asarray(astype_array(x, to), copy=copy), device)
+    out = astype_array(x, to)
+    return placed(asarray(out, copy=copy and out is x), device)
 
 
 def iterable(y: Any) -> bool:

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 
 from support.ptx.decode import DTYPES, Decoder, Do, Modifiers
-from support.ptx.floating import canonical, flushed, narrowed
+from support.ptx.floating import canonical, finished, flushed, narrowed
 from support.ptx.machine import Group, Wave
 from support.ptx.syntax import Instruction
 
@@ -54,17 +54,9 @@ def _cvt(d: Decoder, one: Instruction) -> Do:
             if how in ("rz", "rm", "rp")
             else value.astype(to)
         )
-        if ftz and target == "f32":
-            found = flushed(found)
-        if sat:
-            found = np.where(
-                np.isnan(found), to.type(0), np.clip(found, to.type(0), to.type(1))
-            ).astype(to)
-        if relu:
-            found = np.where(found < 0, to.type(0), found).astype(to)
         if finite:
             found = np.clip(found, -np.finfo(to).max, np.finfo(to).max)
-        return canonical(found, target)
+        return finished(found, target, ftz, sat, relu)
 
     return lambda m, g: write(m, g, convert(read(m)))
 

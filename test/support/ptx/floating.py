@@ -45,6 +45,19 @@ def flushed(value: np.ndarray) -> np.ndarray:
     return np.where(small, np.copysign(np.float32(0), value), value) if small.any() else value
 
 
+def finished(value: np.ndarray, type_: str, ftz: bool, sat: bool, relu: bool) -> np.ndarray:
+    """A result as an instruction with these modifiers writes it."""
+    dtype = DTYPES[type_]
+    if ftz and type_ == "f32":
+        value = flushed(value)
+    if sat:
+        within = np.clip(value, dtype.type(0), dtype.type(1))
+        value = np.where(np.isnan(value), dtype.type(0), within).astype(dtype)
+    if relu:
+        value = np.where(value < 0, dtype.type(0), value).astype(dtype)
+    return canonical(value, type_)
+
+
 def next_to(value: np.ndarray, up: np.ndarray | bool) -> np.ndarray:
     """The next float above or below, zeros of a sign of their own left out."""
     return np.nextafter(value, np.where(up, np.inf, -np.inf).astype(value.dtype))
@@ -190,15 +203,7 @@ def _finish(d: Decoder, one: Instruction, type_: str, reads: list[Read], functio
 
     def do(m: Wave, g: Group) -> None:
         value = np.asarray(function(*(read(m) for read in reads)), dtype)
-        if ftz and type_ == "f32":
-            value = flushed(value)
-        if sat:
-            value = np.where(
-                np.isnan(value), dtype.type(0), np.clip(value, dtype.type(0), dtype.type(1))
-            ).astype(dtype)
-        if relu:
-            value = np.where(value < 0, dtype.type(0), value).astype(dtype)
-        write(m, g, canonical(value, type_))
+        write(m, g, finished(value, type_, ftz, sat, relu))
 
     return do
 
