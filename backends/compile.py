@@ -40,6 +40,7 @@ from lamina.dialects.vendors import ir
 from lamina.passes import instrumentation
 from lamina.passes.base import CompileError
 from lamina.passes.instrumentation import Instrumentation
+from lamina.passes.machine_attribute import write_machine
 from lamina.passes.pipeline import checked_if_it_fails
 from lamina.records import Record
 from lamina.runtime.artifact import ABI_VERSION, Artifact, ArtifactError
@@ -61,7 +62,7 @@ class Compilation(Record, frozen=False):
         return cls(artifact, from_cache=True)
 
     def text(self, stage: str) -> str:
-        """The program at a stage: stablehlo, optimized, fused, planned, linalg, llvm, asm (for GPUs
+        """The program at a stage: stablehlo, optimized, fused, planned, linalg, schedule, llvm, asm (for GPUs
         gpu and ptx), hlo or manifest. Forms are made again from the artifact's StableHLO; nothing is kept for them."""
         if self._stages is None:
             self._stages = Stages(self.artifact)
@@ -182,6 +183,8 @@ class _Planned(Record):
 def _planned(
     module: ir.Module, text: str | None, watch: Instrumentation, target: Target, kernels: Kernels
 ) -> _Planned:
+    if target.kind == "cpu":
+        write_machine(module, target.machine)
     run_optimize(module, watch, target.kind, text)
     signature = _signature(module)
     counted = cost.Counter(module).main()

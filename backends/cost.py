@@ -19,8 +19,8 @@ from lamina.dialects.types import DYNAMIC, dtype_of
 from lamina.dialects.vendors import ir, stablehlo_ext
 from lamina.passes.find import functions_of
 from lamina.passes.loops import find_ops
-from lamina.passes.stablehlo.facts import DotNumbers
-from lamina.passes.stablehlo.scan_order import Scan
+from lamina.passes.stablehlo.analysis.facts import DotNumbers
+from lamina.passes.stablehlo.analysis.scan_order import Scan
 from lamina.records import Record
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import llvmlite.binding as llvm
 
 
-class Machine(Record):
+class TargetMachine(Record):
     """What LLVM needs to know of the machine it generates code for."""
 
     triple: str
@@ -78,9 +78,9 @@ class MachineCode(Record):
 
 
 def emit(
-    text: str, machine: Machine, options: CodegenOptions, *, keep_texts: bool = False
+    text: str, machine: TargetMachine, options: CodegenOptions, *, keep_texts: bool = False
 ) -> MachineCode:
-    """Machine code of a module in LLVM 22 text. Raises ValueError with LLVM's message on text it
+    """TargetMachine code of a module in LLVM 22 text. Raises ValueError with LLVM's message on text it
     refuses."""
     with _one_selector:
         module, target_machine = _optimised(text, machine, options)
@@ -91,7 +91,7 @@ def emit(
             return MachineCode(code, str(module), target_machine.emit_assembly(module))
 
 
-def emit_assembly(text: str, machine: Machine, options: CodegenOptions) -> tuple[str, str]:
+def emit_assembly(text: str, machine: TargetMachine, options: CodegenOptions) -> tuple[str, str]:
     """The optimised module and its assembly, where the assembler is another's, as for PTX. Raises
     ValueError as `emit` does."""
     with _one_selector:
@@ -144,7 +144,7 @@ def _selector(options: CodegenOptions) -> Iterator[None]:
 
 
 def _optimised(
-    text: str, machine: Machine, options: CodegenOptions
+    text: str, machine: TargetMachine, options: CodegenOptions
 ) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
     import llvmlite.binding as llvm
 
@@ -246,7 +246,7 @@ def _freed(passes: Any) -> Iterator[Any]:
 
 
 @functools.cache
-def _target_machine(machine: Machine, level: int, select_fast: bool) -> llvm.TargetMachine:
+def _target_machine(machine: TargetMachine, level: int, select_fast: bool) -> llvm.TargetMachine:
     """One for each way of selecting instructions, as it keeps the one that it began with."""
     import llvmlite.binding as llvm
 

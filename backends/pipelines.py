@@ -31,7 +31,7 @@ STABLEHLO_PREPARE = (
         r"|custom_call @(Sharding|SPMD|annotate_))",
         "stablehlo-expand-collectives",
     ),
-    (r"stablehlo\.all_reduce", "stablehlo-scatter-reductions"),
+    (r"stablehlo\.all_reduce", "stablehlo-scatter-reductions,stablehlo-merge-reductions"),
     # Devices exchange what is contiguous; the layout around it is a matter of transposes.
     (
         r"stablehlo\.(all_|reduce_scatter|collective_|partition_id|replica_id)",
@@ -53,6 +53,7 @@ STABLEHLO_PREPARE = (
 # The same program, smaller: nothing here knows what will run it.
 STABLEHLO_OPTIMIZE = (
     "stablehlo-simplify{fold=true}",
+    "stablehlo-take-permutations",
     "stablehlo-unroll-short-loops",
     "stablehlo-cse",
     "stablehlo-dce",
@@ -61,11 +62,12 @@ STABLEHLO_OPTIMIZE = (
 
 # Ops -> kernels, called from @main. A view between two ops would cut a kernel in two.
 STABLEHLO_FUSE = (
+    "stablehlo-separate-lanes",  # before anything knows the shapes of all lanes
     "stablehlo-outline-attention-gradient{least-scores=262144}",  # what it leaves of attention is nobody else's
     "stablehlo-outline-attention{whole=16}",  # before others take its parts
     "stablehlo-chunk-attention",
     "stablehlo-reduce-windows",
-    "stablehlo-reduce-before-turning",
+    "stablehlo-reduce-before-transposing",
     "stablehlo-reduce-parts",
     "stablehlo-reduce-in-chunks",
     "stablehlo-reduce-further",  # after what walks a whole array in chunks
@@ -79,7 +81,7 @@ STABLEHLO_FUSE = (
     "stablehlo-hoist-invariants",
     "stablehlo-compute-steps-together",
     "stablehlo-gather-products",
-    "stablehlo-place-picks",
+    "stablehlo-hoist-gathers",
     "stablehlo-join-indices",
     "stablehlo-take-parts",
     "stablehlo-raise-views",
@@ -109,10 +111,10 @@ CUDA_PREPARE = tuple(
     for patterns, needed in STABLEHLO_PREPARE
 )
 _NOT_ON_GPUS = (
-    *STABLEHLO_FUSE[:2],  # other types
+    *STABLEHLO_FUSE[:3],  # all lanes at once; other types
     "stablehlo-chunk-attention",
     "stablehlo-reduce-windows",
-    "stablehlo-reduce-before-turning",
+    "stablehlo-reduce-before-transposing",
     "stablehlo-reduce-parts",
     "stablehlo-reduce-in-chunks",
     "stablehlo-reduce-further",
@@ -243,26 +245,27 @@ CPU_KERNEL_LOOPS = (
     "linalg-widen-columns",
     "linalg-split-reductions",
     "func.func(linalg-generalize-named-ops)",
-    "linalg-turn-short-rows{vector-bits=VECTOR_BITS}",
-    "linalg-reduce-in-one-walk{vector-bits=VECTOR_BITS}",
-    "linalg-group-products{features=PRODUCT_FEATURES vector-bits=VECTOR_BITS}",  # the target's
+    "linalg-pack-short-rows{vector-bits=VECTOR_BITS}",
+    "linalg-fuse-reductions{vector-bits=VECTOR_BITS}",
+    "linalg-dot-product-gemm{features=PRODUCT_FEATURES vector-bits=VECTOR_BITS}",  # the target's
     "linalg-compute-columns{vector-bits=VECTOR_BITS}",
     "linalg-fill-lanes{vector-bits=VECTOR_BITS}",
-    "linalg-pad-in-parts",  # after what packs its factors anyway
+    "linalg-tile-padded-copies",  # after what packs its factors anyway
     "linalg-pad-around",  # what could not be padded in parts
-    "linalg-columns-in-parts",
+    "linalg-block-columns",
     "linalg-multiply-panels{vector-bits=VECTOR_BITS}",
     "linalg-block-contractions{vector-bits=VECTOR_BITS}",
-    "linalg-take-rows-together",
-    "linalg-choose-loops",
-    "linalg-share-loops",
-    "linalg-lower-to-loops",
-    "memref-join-loops",
+    "schedule-generics",
     "memref-outline-tasks",
     "func.func(scf-forall-to-for)",
     "math-widen-bf16{features=PRODUCT_FEATURES}",
     "memref-cut-long-loops{vector-bits=VECTOR_BITS gathers=GATHERS}",
     "memref-place-temporaries",
+)
+
+# The same, with the schedules that were chosen, and why.
+EXPLAINED_LOOPS = tuple(
+    "schedule-generics{explain=true}" if stage == "schedule-generics" else stage for stage in CPU_KERNEL_LOOPS
 )
 
 # Loops on buffers -> loops on whole buffers at places that plain arithmetic finds.
@@ -422,7 +425,7 @@ CUDA_KERNEL_LLVM = (
     "gpu-to-nvvm",
     "convert-nvgpu-to-nvvm",
     *KERNEL_PLACES,
-    *(stage.replace("{vector-bits=VECTOR_BITS}", "") for stage in _SCALARS),
+    *(stage.replace("{vector-bits=VECTOR_BITS}", "{gpu=true}") for stage in _SCALARS),
     "convert-vector-to-llvm{vector-transpose-lowering=shuffle1d}",  # what functions look up, too
     "arith-expand",
     "gpu-avoid-calls",  # once all divisions are there

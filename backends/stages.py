@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 
 from lamina.backends.cost import Counter, note_trip_counts
 from lamina.backends.cpu.entry import entry_text
-from lamina.backends.cpu.kernel import compile_kernel
+from lamina.backends.cpu.kernel import KernelObject, compile_kernel
 from lamina.backends.effort import note_little_work
 from lamina.backends.hlo_text import hlo_text
 from lamina.backends.pipelines import (
@@ -37,16 +37,17 @@ from lamina.passes import instrumentation
 from lamina.passes.base import CompileError
 from lamina.passes.find import find_ops, op_names
 from lamina.passes.instrumentation import Instrumentation
+from lamina.passes.machine_attribute import write_machine
 from lamina.passes.pipeline import Pipeline
 from lamina.runtime.artifact import Artifact
 
 FORMS = ("stablehlo", "optimized", "fused", "planned")
-KERNEL_STAGES = {"cpu": ("linalg", "llvm", "asm"), "cuda": ("linalg", "gpu", "llvm", "ptx")}
+KERNEL_STAGES = {"cpu": ("linalg", "schedule", "llvm", "asm"), "cuda": ("linalg", "gpu", "llvm", "ptx")}
 """By the kind of target."""
-_ENDINGS = {"linalg": "mlir", "gpu": "mlir", "llvm": "ll", "asm": "s", "ptx": "ptx", "hlo": "txt",
+_ENDINGS = {"linalg": "mlir", "schedule": "txt", "gpu": "mlir", "llvm": "ll", "asm": "s", "ptx": "ptx", "hlo": "txt",
             "manifest": "json"}  # fmt: skip
 _CALL = "stablehlo.custom_call"
-_COMMENTS = {"linalg": "//", "gpu": "//", "llvm": ";", "asm": "#", "ptx": "//"}
+_COMMENTS = {"linalg": "//", "schedule": "#", "gpu": "//", "llvm": ";", "asm": "#", "ptx": "//"}
 
 
 def stages_of(kind: str) -> tuple[str, ...]:
@@ -209,10 +210,12 @@ class Stages:
 
     @property
     def _target(self) -> Target:
-        return Target(**self.artifact.manifest["target"])
+        return Target.described(self.artifact.manifest["target"])
 
     def _form(self, stage: str) -> ir.Module:
         module = working_copy(parse(self.artifact.source))
+        if self._target.kind == "cpu":
+            write_machine(module, self._target.machine)
         with instrumentation.off():
             watch = Instrumentation()
             for run, form in (
@@ -226,26 +229,32 @@ class Stages:
         return module
 
     def _kernels(self, stage: str) -> str:
-        planned = self._form("planned")
         target = self._target
         if target.kind == "cuda":
-            return _cuda_kernels(planned, target, stage)
-        parts: list[str] = []
-        symbols: dict[str, str] = {}
-        scratch_bytes = 0
+            return _cuda_kernels(self._form("planned"), target, stage)
         comment = _COMMENTS[stage]
-        with instrumentation.off():
-            for name, kernel in kernels_of(planned).items():
-                if is_scalar(kernel):
-                    continue
-                compiled = compile_kernel(kernel, target, keep_texts=True)
-                if compiled.symbol not in symbols.values():
-                    parts.append(f"{comment} kernel {name}\n{compiled.texts[stage]}")
-                symbols[name] = compiled.symbol
-                scratch_bytes = max(scratch_bytes, compiled.scratch_bytes)
+        parts: dict[str, str] = {}
+        symbols: dict[str, str] = {}
+        for name, compiled in self._compiled.items():
+            text = compiled.texts.get(stage, f"{comment} no loops that are scheduled\n")
+            parts.setdefault(compiled.symbol, f"{comment} kernel {name}\n{text}")
+            symbols[name] = compiled.symbol
         if stage == "llvm":
-            parts.append(f"{comment} entry\n{entry_text(planned, symbols, scratch_bytes)}")
-        return "\n".join(parts)
+            scratch_bytes = max((compiled.scratch_bytes for compiled in self._compiled.values()), default=0)
+            entry = entry_text(self._form("planned"), symbols, scratch_bytes)
+            parts[""] = f"{comment} entry\n{entry}"
+        return "\n".join(parts.values())
+
+    @functools.cached_property
+    def _compiled(self) -> dict[str, KernelObject]:
+        """The kernels of a program for a CPU by name, with their texts."""
+        planned = self._form("planned")
+        with instrumentation.off():
+            return {
+                name: compile_kernel(kernel, self._target, keep_texts=True)
+                for name, kernel in kernels_of(planned).items()
+                if not is_scalar(kernel)
+            }
 
 
 def _cuda_kernels(planned: ir.Module, target: Target, stage: str) -> str:

@@ -6,6 +6,8 @@ import functools
 from dataclasses import asdict
 from typing import Any
 
+from lamina.backends.machine.choice import machine_for, machine_here
+from lamina.passes.machine import REFERENCE, Machine
 from lamina.records import Record
 from lamina.runtime.processor import (
     LEVELS,
@@ -34,8 +36,9 @@ class Target(Record):
     `Target.host()`, or `Target.parse("cpu:x86-64-v3")` for code that runs on other machines, too.
 
     `cpu` is the processor's name, for GPUs the architecture's. `features` is LLVM's list
-    (`+avx2,-sse4a,...`), sorted; `vector_bits` is the widest vector worth using. How many threads
-    there are is no part of it: the runtime divides the work as it runs.
+    (`+avx2,-sse4a,...`), sorted; `vector_bits` is the widest vector worth using; `machine` has sizes of caches
+    and what work takes there. How many threads there are is no part of it: the runtime divides the work as it
+    runs.
     """
 
     kind: str
@@ -43,6 +46,7 @@ class Target(Record):
     triple: str = ""
     features: str = ""
     vector_bits: int = 128
+    machine: Machine = REFERENCE
 
     def __post_init__(self) -> None:
         if self.kind == "cuda":
@@ -119,7 +123,12 @@ class Target(Record):
 
     def describe(self) -> dict[str, Any]:
         """The fields, for an artifact's manifest."""
-        return asdict(self)
+        return {**asdict(self), "machine": self.machine.describe()}
+
+    @staticmethod
+    def described(fields: dict[str, Any]) -> Target:
+        """The target that `describe` described."""
+        return Target(**{**fields, "machine": Machine.described(fields.get("machine", {}))})
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.cpu}"
@@ -131,12 +140,14 @@ def _host() -> Target:
 
     features = processor_features()
     flags = ",".join(("+" if on else "-") + name for name, on in sorted(features.items()))
+    cpu, there = processor_name(), [name for name, on in features.items() if on]
     return Target(
         kind="cpu",
         triple=llvm.get_process_triple(),
-        cpu=processor_name(),
+        cpu=cpu,
         features=flags,
-        vector_bits=vector_bits([name for name, on in features.items() if on]),
+        vector_bits=vector_bits(there),
+        machine=machine_here(cpu, there),
     )
 
 
@@ -158,4 +169,5 @@ def _of_kind(processor: Processor) -> Target:
         cpu=processor.level,
         features=",".join(f"+{name}" for name in processor.further),
         vector_bits=vector_bits(processor.features),
+        machine=machine_for(processor.level, processor.features),
     )

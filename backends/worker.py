@@ -42,7 +42,7 @@ def main() -> None:
         write_message(answers, b"ready")
         while select.select([given], [], [], _IDLE_SECONDS)[0]:
             job = json.loads(read_message(given))
-            target = Target(**job["target"])
+            target = Target.described(job["target"])
             write_message(answers, compiled(job["symbol"], job["source"], target))
     except (EOFError, BrokenPipeError):  # the parent is gone
         return

@@ -19,7 +19,16 @@ from typing import Any
 os.environ["LAMINA_CACHE"] = "0"
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
-from benchmarks import first_calls, memory, numerical, peers, report, through_jax, workloads
+from benchmarks import (
+    against,
+    first_calls,
+    memory,
+    numerical,
+    peers,
+    report,
+    through_jax,
+    workloads,
+)
 from benchmarks import limits as machine_limits
 from benchmarks.arguments import chart_file, chosen_rows, earlier_result, output_file, positive
 from benchmarks.measure import Times, interleave
@@ -43,6 +52,8 @@ def main(argv: list[str] | None = None) -> int:
         return _report_memory(chosen, options)
     if options.through_jax:
         return _report_through_jax(parser, chosen, options)
+    if options.against:
+        return _report_against(parser, chosen, options)
     machine = machine_limits.describe_machine()
     print(f"{machine['processor']}, {machine['cores']} cores, load {machine['load']:.1f}")
     limits = machine_limits.measure_limits()
@@ -62,7 +73,7 @@ def main(argv: list[str] | None = None) -> int:
                 result = _measured(row, ours, theirs, options)
         except Exception as error:  # one workload must not cost the others
             failures.append({"name": row.name, "group": row.group, "error": peers.shortly(error)})
-            print(f"{row.name:34s} failed: {failures[-1]['error']}")
+            print(report.failure(failures[-1]))
             continue
         rows.append(result)
         print(report.line(result, limits), flush=True)
@@ -106,6 +117,22 @@ def _report_through_jax(
     return 1 if any("error" in row for row in rows) else 0
 
 
+def _report_against(
+    parser: argparse.ArgumentParser, chosen: list[Workload | Timing], options: argparse.Namespace
+) -> int:
+    machine = machine_limits.describe_machine()
+    print(f"{machine['processor']}, {machine['cores']} cores, load {machine['load']:.1f}\n")
+    seconds = 0.3 if options.quick else options.seconds
+    try:
+        rows = against.measure(options.against, options.family, chosen, seconds)
+    except (OSError, ValueError) as error:
+        parser.error(f"--against {options.against}: {peers.shortly(error)}")
+    print("\n" + against.summary(rows))
+    if options.json:
+        report.write(options.json, {"machine": machine, "against": rows})
+    return 1 if any("error" in row for row in rows) else 0
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--family", choices=sorted(FAMILIES), default="suite", help="(default: suite)")
@@ -118,6 +145,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--memory", action="store_true", help="temporary bytes instead of times")
     parser.add_argument("--through-jax", action="store_true",
                         help="real JAX on lamina's plugin instead of peers: what it adds")
+    parser.add_argument("--against", metavar="PYTHON",
+                        help="this code beside that of another environment, by turns: how many times as fast it is")
     parser.add_argument("--list", action="store_true", help="the rows, without running them")
     parser.add_argument("--json", type=output_file, help="write the figures to this file")
     parser.add_argument("--chart", type=chart_file, help="write a bar chart to this file")

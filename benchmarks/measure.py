@@ -37,10 +37,10 @@ def interleave(
 ) -> list[Times | None]:
     """The times of each call, measured by turns for about so long in all; None for None."""
     samples: list[list[float]] = [[] for _ in calls]
-    repeats = [_repeats(call) if call else 0 for call in calls]
+    counts = [repeats(call) if call else 0 for call in calls]
     end = time.perf_counter() + seconds
-    while time.perf_counter() < end or min(len(s) for s, r in zip(samples, repeats) if r) < 5:
-        for call, count, found in zip(calls, repeats, samples, strict=True):
+    while time.perf_counter() < end or min(len(s) for s, r in zip(samples, counts) if r) < 5:
+        for call, count, found in zip(calls, counts, samples, strict=True):
             if call is None:
                 continue
             start = clock()
@@ -50,7 +50,7 @@ def interleave(
     return [Times.of(found) if found else None for found in samples]
 
 
-def _repeats(call: Callable[[], Any]) -> int:
+def repeats(call: Callable[[], Any]) -> int:
     """How many calls make a burst; warms up on the way."""
     call()
     start = time.perf_counter()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from benchmarks import report
 from benchmarks.suite import Library, Timing, Workload, types_of
 
 Row = dict[str, Any]
@@ -35,7 +36,7 @@ def measure_memory(
 
 def heading() -> str:
     text = f"{'workload':34s} {'lamina':>12s} {'jax':>12s}  temporary bytes"
-    return text + "\n" + "-" * len(text)
+    return report.underlined(text)
 
 
 def line(row: Row) -> str:

@@ -31,6 +31,7 @@ from lamina.core import garbage
 from lamina.dialects.serialize import to_bytecode
 from lamina.dialects.vendors import ir
 from lamina.passes import instrumentation, pipeline
+from lamina.passes.machine_attribute import write_machine
 from lamina.passes.pipeline import unchecked
 from lamina.program_key import program_key
 from lamina.program_plan import plan_program
@@ -82,6 +83,7 @@ def measure(fun: Callable[..., Any], args: tuple[Any, ...], m: Library) -> tuple
         with phase("see which ops there are"):
             make_ready(module)
             text = spelled_ops(module)
+        write_machine(module, Target.host().machine)
         for name, run in (("optimise", run_optimize), ("fuse", run_fuse), ("plan", run_plan)):
             with phase(f"{name}, in all"):
                 run(module, watch, "cpu", *((text,) if run is run_optimize else ()))

@@ -14,7 +14,17 @@ _HEAD = f"{'workload':34s} {'lamina':>11s} {'jax':>11s} {'ratio':>7s} {'bar':>6s
 
 
 def heading() -> str:
-    return _HEAD + "\n" + "-" * len(_HEAD)
+    return underlined(_HEAD)
+
+
+def underlined(text: str) -> str:
+    """The heading of a table, over a line."""
+    return text + "\n" + "-" * len(text)
+
+
+def failure(row: Row) -> str:
+    """The line of a workload that could not be measured."""
+    return f"{row['name']:34s} failed: {row['error']}"
 
 
 def line(row: Row, limits: dict[str, float]) -> str:

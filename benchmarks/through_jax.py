@@ -67,13 +67,13 @@ def _measured(
 
 def heading() -> str:
     text = f"{'workload':34s} {'lamina':>11s} {'by JAX':>11s} {'run':>6s} {'compile':>8s} {'first call':>11s}"
-    return text + "\n" + "-" * len(text)
+    return report.underlined(text)
 
 
 def line(row: Row) -> str:
     """One row of the table; `!` marks a ratio above its bar, `~` one within the spread of it."""
     if "error" in row:
-        return f"{row['name']:34s} failed: {row['error']}"
+        return report.failure(row)
     times = " ".join(report.seconds_text(row[name]["median"]) for name in ("lamina", "through"))
     return (
         f"{row['name']:34s} {times} {row['run']:6.2f}{_mark(row, 'run')}"

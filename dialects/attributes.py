@@ -9,10 +9,14 @@ from lamina.dialects.vendors import ir
 
 # Of a module, and of a control kernel's function.
 MATRIX_PRODUCTS = "lamina.matrix_products"  # kernel, library: who does them; without it, the faster
+LANES_TOGETHER = "lamina.lanes_together"  # of a module: loops over lanes stay loops over whole arrays
+MACHINE = "lamina.machine"  # of a module: the machine that it is for, see passes/machine.py
 
 # Of a kernel's function.
 KIND = "lamina.kind"  # scalar, loop, input, rows, output, library, update, control
 REASON = "lamina.reason"
+SCHEDULE = "lamina.schedule"  # in which loops its generics run, in words: see passes/schedule/words.py
+CANDIDATES = "lamina.candidates"  # ... and what else was considered
 LIBRARY = "lamina.library"  # what does it, where the kind is library
 FORM = "lamina.form"  # of a control kernel for GPUs: see stablehlo/step_form.py
 ALONE_NS = "lamina.alone_ns"

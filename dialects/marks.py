@@ -6,11 +6,11 @@ Kept are those that a frontend writes and the composites and custom calls of our
 
 from __future__ import annotations
 
-from lamina.dialects.attributes import MATRIX_PRODUCTS
+from lamina.dialects.attributes import LANES_TOGETHER, MATRIX_PRODUCTS
 from lamina.dialects.vendors import ir
 
 PREFIX = "lamina."
-_OF_FRONTENDS = frozenset((MATRIX_PRODUCTS, "lamina.name"))
+_OF_FRONTENDS = frozenset((LANES_TOGETHER, MATRIX_PRODUCTS, "lamina.name"))
 _OF_VALUES = ("arg_attrs", "res_attrs")
 
 

@@ -22,7 +22,7 @@ class Pass:
     `max_ops: int = 64`, and are then made as `Fuse(max_ops=32)`; a pass does not change afterwards.
 
     A pass may expect a valid module and must leave a valid one; inside `run` it may break it.
-    It is named by its file: passes/stablehlo/cse.py holds `stablehlo-cse`. The file's docstring is
+    It is named by its file: passes/stablehlo/canonicalize/cse.py holds `stablehlo-cse`. The file's docstring is
     its documentation, the first line its summary.
 
     (To a dataclass Python compiles six methods: half a millisecond for each of a hundred passes,
@@ -91,8 +91,10 @@ def _default(cls: type[Pass], name: str) -> Any:
 
 
 def name_of_module(module: str) -> str:
-    """`lamina.passes.stablehlo.merge_reshapes` -> `stablehlo-merge-reshapes`."""
-    return "-".join(module.removeprefix("lamina.passes.").split(".")).replace("_", "-")
+    """`lamina.passes.stablehlo.canonicalize.fold` -> `stablehlo-fold`: the level and the file's name. The
+    folder between says only where to look for it."""
+    level, *folders = module.removeprefix("lamina.passes.").split(".")
+    return "-".join((level, *folders[-1:])).replace("_", "-")
 
 
 class Frame(Record):

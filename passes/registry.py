@@ -1,4 +1,4 @@
-"""Passes by name. A pass is found by its path; there is no list to keep."""
+"""Passes by name. A pass is found by its file's name below its level; there is no list to keep."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import inspect
 import os
 import pkgutil
 import re
-from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
@@ -27,11 +26,8 @@ def find(name: str) -> type[Pass] | None:
     """The pass of this name, or None when no file of ours holds it (it may be an upstream one)."""
     if name in _loaded:
         return _loaded[name]
-    level, _, stem = name.partition("-")
-    module_name = f"lamina.passes.{level}.{stem.replace('-', '_')}"
-    if "_" in name or level not in _levels() or module_name not in _modules(level):
-        return None
-    return _pass_in(importlib.import_module(module_name))
+    module = _module_of(name)
+    return None if module is None else _pass_in(importlib.import_module(module))
 
 
 @functools.cache
@@ -40,24 +36,17 @@ def only_with(name: str) -> frozenset[str]:
     be imported to be left out. Empty for one that is always to be run."""
     if name in _loaded:
         return frozenset()
-    level, _, stem = name.partition("-")
-    if level not in _levels():
+    module = _module_of(name)
+    if module is None:
         return frozenset()
-    package = importlib.import_module(f"lamina.passes.{level}")
-    for folder in package.__path__:
-        with suppress(OSError), open(f"{folder}/{stem.replace('-', '_')}.py", "rb", 0) as file:
-            names = file.read().partition(_ONLY_WITH)[2].partition(_END)[0].decode()
-            return frozenset(re.findall(r'"([\w.]+)"', names))
-    return frozenset()
+    with open(_modules(name.partition("-")[0])[module], "rb", 0) as file:
+        names = file.read().partition(_ONLY_WITH)[2].partition(_END)[0].decode()
+    return frozenset(re.findall(r'"([\w.]+)"', names))
 
 
 def like(name: str) -> list[str]:
     """Names of passes of ours that are spelt nearly so; imports none."""
-    names = [
-        module.removeprefix("lamina.passes.").replace(".", "-").replace("_", "-")
-        for level in _levels()
-        for module in _modules(level)
-    ]
+    names = [name_of_module(module) for level in _levels() for module in _modules(level)]
     return difflib.get_close_matches(name, [*_loaded, *names], 3, 0.8)
 
 
@@ -109,11 +98,28 @@ def _levels() -> list[str]:
 
 
 @functools.cache
-def _modules(level: str) -> frozenset[str]:
+def _modules(level: str) -> dict[str, str]:
+    """The modules below a level, in whichever of its folders, with their files."""
     package = importlib.import_module(f"lamina.passes.{level}")
-    files = (name for folder in package.__path__ for name in os.listdir(folder))
-    stems = (name.removesuffix(".py") for name in files if name.endswith(".py"))
-    return frozenset(f"{package.__name__}.{stem}" for stem in stems if stem != "__init__")
+    found = {}
+    for root in package.__path__:
+        for folder, _, files in os.walk(root):
+            inside = os.path.relpath(folder, root).replace(os.sep, ".").strip(".")
+            prefix = f"{package.__name__}.{inside}." if inside else f"{package.__name__}."
+            for file in files:
+                if file.endswith(".py") and file != "__init__.py":
+                    found[prefix + file.removesuffix(".py")] = f"{folder}/{file}"
+    return found
+
+
+@functools.cache
+def _module_of(name: str) -> str | None:
+    """The module that a name is of; no two passes of a level have one file name (test/repo holds that)."""
+    level, _, stem = name.partition("-")
+    if "_" in name or level not in _levels():
+        return None
+    ending = f".{stem.replace('-', '_')}"
+    return next((module for module in _modules(level) if module.endswith(ending)), None)
 
 
 def _pass_in(module: ModuleType) -> type[Pass] | None:

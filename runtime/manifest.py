@@ -22,8 +22,9 @@ def problem_of(manifest: Any) -> str | None:
     if not _is_size(manifest.get("arena_bytes")):
         return "the manifest's 'arena_bytes' is not a size"
     target = manifest.get("target", {})  # by default this processor
+    kinds: dict[str, type] = {"vector_bits": int, "machine": dict}
     if not isinstance(target, dict) or not all(
-        isinstance(value, int if key == "vector_bits" else str) for key, value in target.items()
+        isinstance(value, kinds.get(key, str)) for key, value in target.items()
     ):
         return "the manifest's 'target' does not describe one"
     on_gpu = target.get("kind") == "cuda"

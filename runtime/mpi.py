@@ -112,6 +112,8 @@ def _by_abi(path: str) -> Mpi:
         functions = _addresses(library)
     except (OSError, AttributeError) as error:
         raise MpiError(f"LAMINA_MPI or an installed wheel names {path}, which is no MPI: {error}") from None
+    name = _name(library)
+    _check_shared_memory(name)
     provided, number = ctypes.c_int(), ctypes.c_int()
     _check(library, library.MPI_Init_thread(None, None, _THREAD_SERIALIZED, ctypes.byref(provided)))
     world, ours = ctypes.c_void_p(_COMM_WORLD), ctypes.c_void_p()
@@ -123,9 +125,6 @@ def _by_abi(path: str) -> Mpi:
     bound, there = ctypes.c_void_p(), ctypes.c_int()
     library.MPI_Comm_get_attr(world, _TAG_UB, ctypes.byref(bound), ctypes.byref(there))
     most = int(ctypes.cast(bound, ctypes.POINTER(ctypes.c_int))[0]) if there.value else 32767
-    text, length = ctypes.create_string_buffer(1 << 14), ctypes.c_int()
-    library.MPI_Get_library_version(text, ctypes.byref(length))
-    name = text.value.decode(errors="replace").splitlines()[0].replace("\t", " ")
     if provided.value < _THREAD_SERIALIZED:
         raise MpiError(f"{name} can't be called by several threads in turn")
     interface: dict[str, int] = dict(
@@ -136,6 +135,24 @@ def _by_abi(path: str) -> Mpi:
         most_tags=most,
     )
     return Mpi(name, rank, number.value, interface, library, ours)
+
+
+def _name(library: ctypes.CDLL) -> str:
+    text, length = ctypes.create_string_buffer(1 << 14), ctypes.c_int()
+    library.MPI_Get_library_version(text, ctypes.byref(length))  # allowed before MPI is initialised
+    return text.value.decode(errors="replace").splitlines()[0].replace("\t", " ")
+
+
+_SHARED_MEMORY = "/dev/shm"
+
+
+def _check_shared_memory(name: str) -> None:
+    """MPICH ends the process where it can't make shared memory, and speaks of too little memory."""
+    if name.startswith("MPICH") and not os.path.isdir(_SHARED_MEMORY):
+        raise MpiError(
+            f"{name} needs {_SHARED_MEMORY}, which is not there: mount a tmpfs on it "
+            "(in a container: --tmpfs /dev/shm, or --shm-size)"
+        )
 
 
 def _by_mpi4py() -> Mpi:

@@ -21,6 +21,7 @@ RESULTS = EXAMPLES / "results"
 DEMOS = (
     "data_parallel",
     "digits",
+    "flax_by_jax",
     "pipeline",
     "ring_attention",
     "sharded_batch",

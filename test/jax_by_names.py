@@ -19,6 +19,7 @@ import json
 import math
 import os
 import re
+import signal
 import sys
 import types
 import unittest
@@ -339,6 +340,7 @@ _HOMES = ("lamina", "lamina.sharding", "lamina.core", "lamina.lax", "lamina.exte
           "lamina.experimental.layout", "lamina.stages", "lamina.random", "lamina.ad_checkpoint")  # fmt: skip
 _FIXED = {
     "jax._src.array.ArrayImpl": "lamina.array:ArrayImpl",
+    "jax._src.mesh.empty_concrete_mesh": "lamina.sharding.mesh:EMPTY",
     "jax._src.config.use_shardy_partitioner": types.SimpleNamespace(value=True),
     "jax._src.config.parse_flags_with_absl": lambda: None,
     "jax._src.sharding.Sharding": "lamina.sharding:Sharding",
@@ -417,17 +419,21 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         pass
 
 
-def _take_cases_with_terms() -> None:
-    """Tables of cases may have P(unreduced=...), which raises in a test."""
-    from lamina.sharding import PartitionSpec
+_LONGEST = 60
+"""Seconds that a test may take here: those after it run, too."""
 
-    given = PartitionSpec.__init__
 
-    @functools.wraps(given)
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        given(self, *args, **(kwargs if _running else {}))
+def _time_is_over(number: int, frame: Any) -> None:
+    raise TimeoutError(f"takes longer than {_LONGEST} s")
 
-    PartitionSpec.__init__ = init  # type: ignore[method-assign]
+
+def pytest_runtest_setup(item: Any) -> None:
+    signal.signal(signal.SIGALRM, _time_is_over)
+    signal.alarm(_LONGEST)
+
+
+def pytest_runtest_teardown(item: Any) -> None:
+    signal.alarm(0)
 
 
 if __name__ == "__main__":
@@ -437,7 +443,6 @@ else:  # pytest's plugin, in the process that runs the tests on lamina
 
     sys.meta_path.insert(0, _Finder())
     importlib.import_module("lamina.config").parse_flags_with_absl = lambda: None  # type: ignore[attr-defined]
-    _take_cases_with_terms()
     for _name in _ABSENT:
         _home, _, _last = _name.rpartition(".")
         setattr(importlib.import_module(_home), _last, Missing(_name))

@@ -28,22 +28,22 @@ _CRASHED = "(the process ended)"
 
 
 def run(
-    checkout: Path, name: str, platform: str, cases: int, seconds: float
+    checkout: Path, name: str, platform: str, cases: int, seconds: float, *options: str
 ) -> dict[str, tuple[str, str]]:
-    """{test: (outcome, first line of why)} of one file on one platform."""
+    """{test: (outcome, first line of why)} of one file on one platform. The options are pytest's."""
     environment = {
         **os.environ,
         "JAX_PLATFORMS": platform,
         "JAX_TEST_DUT": "cpu",
         "JAX_NUM_GENERATED_CASES": str(cases),
         "JAX_SKIP_SLOW_TESTS": "1",
-        "PYTHONPATH": str(checkout / "tests"),
+        "PYTHONPATH": os.pathsep.join((str(checkout / "tests"), str(Path(__file__).parent))),
     }
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [
             sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short",
-            "--import-mode=append", f"--junitxml={report}", f"tests/{name}.py",
+            "--import-mode=append", f"--junitxml={report}", *options, f"tests/{name}.py",
         ]  # fmt: skip
         try:
             done = subprocess.run(

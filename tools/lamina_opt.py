@@ -17,6 +17,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from lamina.backends.machine.choice import named
+from lamina.dialects.attributes import MACHINE, SCHEDULE
 from lamina.dialects.context import make_context
 from lamina.dialects.foreign import read
 from lamina.dialects.parse_error import ParseError
@@ -25,6 +27,8 @@ from lamina.dialects.vendors import ir
 from lamina.interpreters.foreign_programs import limits
 from lamina.passes import instrumentation, options, registry
 from lamina.passes.base import CompileError
+from lamina.passes.find import functions_of
+from lamina.passes.machine_attribute import write_machine
 from lamina.passes.pipeline import Pipeline
 from lamina.tools.command import add_isolate, command
 from lamina.tools.expected_diagnostics import Diagnostic, check
@@ -83,6 +87,12 @@ def _parser() -> argparse.ArgumentParser:
     add("-o", dest="output", default="-", metavar="FILE", help="where to write the result")
     add("--pass-pipeline", metavar="PASSES", help="passes as text, with options in braces")
     add("--load", action="append", default=[], metavar="FILE.py", help="a file with one more pass")
+    add("--machine", metavar="NAME", help="what modules are for that don't say so, such as znver5")
+    add(
+        "--schedule-override",
+        metavar="FILE",
+        help="schedules to take instead of choosing: lines such as '@f s0: j i; s1: i' (see docs/schedules.md)",
+    )
     add("--list-passes", action="store_true", help="print our passes with their options")
     add("--print-ir-after-all", action="store_true", help="print the module after each pass")
     add("--print-ir-after-change", action="store_true", help="the same, if the pass changed it")
@@ -162,11 +172,28 @@ def _compile(
         allow_unregistered_dialects=arguments.allow_unregistered_dialect,
         keeps_marks=True,
     )
+    if arguments.machine is not None and MACHINE not in module.operation.attributes:
+        write_machine(module, named(arguments.machine))
+    if arguments.schedule_override is not None:
+        _override_schedules(module, Path(arguments.schedule_override))
     try:
         pipeline.run(module, verify="each" if arguments.verify else "never")
     except CompileError as error:
         raise error.in_file("-", name) from error.__cause__
     return module
+
+
+def _override_schedules(module: ir.Module, path: Path) -> None:
+    """Write the schedules of a file on the functions that they are for."""
+    functions = functions_of(module)
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        name, _, schedule = line.partition("#")[0].strip().partition(" ")
+        if not name:
+            continue
+        if not name.startswith("@") or name[1:] not in functions:
+            listed = ", ".join(f"@{known}" for known in functions) or "none"
+            raise ValueError(f"{path}:{number}: no function is called {name}; there are {listed}")
+        functions[name[1:]].attributes[SCHEDULE] = ir.StringAttr.get(schedule.strip(), module.context)
 
 
 def _diagnostics(

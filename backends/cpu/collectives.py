@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
-from lamina.passes.stablehlo.collective import Collective
+from lamina.passes.stablehlo.collectives.collective import Collective
 
 
 def collective_kernel(function: ir.Operation, op: ir.Operation, symbol: str) -> str:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 
 from lamina.backends.cpu.program_text import FAILED, ProgramText
-from lamina.backends.llvm_codegen import CodegenOptions, Machine, emit
+from lamina.backends.llvm_codegen import CodegenOptions, TargetMachine, emit
 from lamina.backends.target import Target
 from lamina.dialects.attributes import ARENA_BYTES, ARGUMENTS
 from lamina.dialects.vendors import ir
@@ -27,7 +27,7 @@ _RUNTIME = re.compile(r"^declare [^@]*@(lamina_\w+)\(", re.MULTILINE)
 
 def emit_entry(text: str, target: Target) -> bytes:
     """The object file of an entry function."""
-    machine = Machine(target.triple, target.cpu, target.features)
+    machine = TargetMachine(target.triple, target.cpu, target.features)
     # Calls and copies gain nothing from optimisation, and programs may have thousands. Scalars' products
     # are fused with sums, as in kernels.
     fuses = " fmul contract " in text

@@ -40,7 +40,7 @@ from lamina.backends.cpu.llvm_text import Integer, Text
 from lamina.backends.cpu.tasks_text import DECLARATION, pack, run, unpack
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
-from lamina.passes.stablehlo.fourier import (
+from lamina.passes.stablehlo.analysis.fourier import (
     LARGEST_PRIME,
     LONGEST_LANE,
     is_generated,

@@ -18,7 +18,7 @@ from lamina.backends.cpu import fft_butterflies as butterflies
 from lamina.backends.cpu.fft_butterflies import Complex
 from lamina.backends.cpu.fft_primes import prime_scratch, prime_table, prime_transform
 from lamina.backends.cpu.llvm_text import Integer, Text, byte_string
-from lamina.passes.stablehlo.fourier import SMALL_PRIME, prime_factors
+from lamina.passes.stablehlo.analysis.fourier import SMALL_PRIME, prime_factors
 from lamina.records import Record
 
 _RADICES = (13, 11, 7, 9, 5, 3, 8, 4, 2)

@@ -11,14 +11,17 @@ from lamina.backends.pipelines import (
     CPU_KERNEL_LLVM,
     CPU_KERNEL_LOOPS,
     CPU_KERNEL_WRITTEN,
+    EXPLAINED_LOOPS,
     KERNEL_PLACES,
     ONLY_WITH,
 )
 from lamina.backends.target import Target
+from lamina.dialects.attributes import CANDIDATES, MACHINE, SCHEDULE
 from lamina.dialects.vendors import ir, math, translate_to_llvm_ir
 from lamina.passes.find import find_ops
 from lamina.passes.llvm.finish_kernel import FinishKernel
 from lamina.passes.llvm.limit_inlining import LimitInlining
+from lamina.passes.machine_attribute import write_machine
 from lamina.passes.memref.vectorize_loops import IN_ORDER, OF_VECTORS
 from lamina.records import Record
 
@@ -48,7 +51,7 @@ def generate(
 
     The function `public` is exported. Without one, all are made to be inlined into code that is
     added to the text. `places` is `KERNEL_PLACES` or a pipeline that begins so. `texts` is given the
-    stage "linalg".
+    stages "linalg" and "schedule".
     """
     (generated,) = in_step([generating(module, source, target, texts, public, places)])
     return generated
@@ -64,12 +67,17 @@ def generating(
     inlining: LimitInlining = _FEW_PLACES,
 ) -> Generator[None, None, Generated]:
     """`generate`, a pass at a time. `inlining` decides which functions are called."""
+    if MACHINE not in module.operation.attributes:
+        write_machine(module, target.machine)
     stages = tuple(dict.fromkeys(stage for word, stage in CPU_KERNEL_WRITTEN if word in source))
     yield from pipeline_steps(_for_target(stages, target), module)
     yield from steps_to_linalg(module, source, "CPU")
     if texts is not None:
         texts["linalg"] = str(module)
-    yield from pipeline_steps(_for_target(_of_use(CPU_KERNEL_LOOPS, module, source), target), module)
+    loops = CPU_KERNEL_LOOPS if texts is None else EXPLAINED_LOOPS
+    yield from pipeline_steps(_for_target(_of_use(loops, module, source), target), module)
+    if texts is not None:
+        texts["schedule"] = _take_schedules(module)
     scratch = _scratch_bytes(module)
     yield from pipeline_steps(_for_target(_of_use(places, module, source), target), module)
     of_vectors, in_order = (name in module.operation.attributes for name in (OF_VECTORS, IN_ORDER))
@@ -80,6 +88,18 @@ def generating(
     check_translatable(module, ("llvm",))
     yield
     return Generated(translate_to_llvm_ir(module.operation), scratch, of_vectors, in_order)
+
+
+def _take_schedules(module: ir.Module) -> str:
+    """The schedules that are on a module's functions, each with what was considered; they are taken away."""
+    lines: list[str] = []
+    for op in module.body.operations:
+        attributes = op.operation.attributes
+        if SCHEDULE in attributes:
+            lines.append(ir.StringAttr(attributes[SCHEDULE]).value)
+            lines += [f"#   {ir.StringAttr(line).value}" for line in ir.ArrayAttr(attributes[CANDIDATES])]
+            del attributes[SCHEDULE], attributes[CANDIDATES]
+    return "\n".join((*lines, ""))
 
 
 @functools.cache

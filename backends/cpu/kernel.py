@@ -23,7 +23,7 @@ from lamina.backends.llvm_codegen import (
     OF_FUNCTIONS,
     OF_VECTORS,
     CodegenOptions,
-    Machine,
+    TargetMachine,
     emit,
 )
 from lamina.backends.pipelines import (
@@ -37,6 +37,7 @@ from lamina.dialects.attributes import KIND, string_of
 from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
 from lamina.passes.llvm.limit_inlining import LimitInlining
+from lamina.passes.machine_attribute import write_machine
 from lamina.passes.pipeline import checked_if_it_fails
 from lamina.records import Record
 
@@ -60,7 +61,7 @@ def compile_kernel(kernel: ir.Operation, target: Target, keep_texts: bool = Fals
     symbol that `symbol_of` gives it.
 
     The function is left as it is. Raises CompileError naming the op that can't be compiled.
-    With `keep_texts`, `texts` has the stages "linalg", "llvm" and "asm".
+    With `keep_texts`, `texts` has the stages "linalg", "llvm" and "asm", and "schedule" where loops are scheduled.
     """
     source = text_without_name(kernel)
     lowered = lower_kernel(kernel, symbol_of(kernel, target), source, target, keep_texts)
@@ -107,6 +108,7 @@ def _lowering(
 ) -> Generator[None, None, LoweredKernel]:
     texts: dict[str, str] | None = {} if keep_texts else None
     module = module_of(kernel, symbol)
+    write_machine(module, target.machine)
     function = module.body.operations[0].operation
     kind = string_of(function, KIND)
     is_control = kind == "control"
@@ -156,7 +158,7 @@ def emit_kernel(lowered: LoweredKernel, target: Target, keep_texts: bool = False
     that it can run beside the lowering of another kernel."""
     code = emit(
         lowered.llvm_ir,
-        Machine(target.triple, target.cpu, target.tuned_features),
+        TargetMachine(target.triple, target.cpu, target.tuned_features),
         lowered.codegen,
         keep_texts=keep_texts,
     )

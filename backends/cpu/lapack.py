@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from lamina.dialects.attributes import updated_arguments
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
-from lamina.passes.stablehlo.lapack import OWN, Lapack
+from lamina.passes.stablehlo.analysis.lapack import OWN, Lapack
 
 _TASK_WORK = 50_000  # the least arithmetic worth a task of its own
 _SIZES, _ROUTINES = 6, 3  # of LapackCall in runtime/src/lapack.h

@@ -25,12 +25,13 @@ from lamina.backends.target import Target
 from lamina.dialects.attributes import LIBRARY, string_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
-from lamina.passes.stablehlo.facts import PYTHON_CALLBACK, callback_index
-from lamina.passes.stablehlo.gemm import SHARED_PRODUCT, Gemm
-from lamina.passes.stablehlo.lapack import Lapack
-from lamina.passes.stablehlo.scan_order import Scan
-from lamina.passes.stablehlo.small_matrices import SMALL_MATRICES
-from lamina.passes.stablehlo.sort_order import SortOrder, TopK
+from lamina.passes.stablehlo.analysis.facts import PYTHON_CALLBACK, callback_index
+from lamina.passes.stablehlo.analysis.gemm import Gemm
+from lamina.passes.stablehlo.analysis.lapack import Lapack
+from lamina.passes.stablehlo.analysis.product_choice import BLAS, SHARED_PRODUCT
+from lamina.passes.stablehlo.analysis.scan_order import Scan
+from lamina.passes.stablehlo.analysis.small_matrices import SMALL_MATRICES
+from lamina.passes.stablehlo.analysis.sort_order import SortOrder, TopK
 from lamina.records import Record
 
 _ROW_MAJOR, _AS_IS, _TRANSPOSED = 101, 111, 112
@@ -301,7 +302,7 @@ def _words(*words: int) -> str:
 
 
 _LIBRARIES: dict[str, Callable[[ir.Operation, ir.Operation, str, Target], tuple[str, int]]] = {
-    "openblas.gemm": _gemm,
+    BLAS: _gemm,
     SHARED_PRODUCT: product_kernel,
     "lamina.fft": _fft,
     "lamina.scan": _scan,

@@ -1,4 +1,5 @@
-"""Matrix products by the function that all of a type share: a kernel is a call of it (product_code.py has its code).
+"""Matrix products by a function that all of a type and order of factors share, whose code is in product_code.py: a
+kernel is a call of it.
 
 It is compiled when the first program of a process needs it, kept in the store as kernels are, and is an
 object of each program that calls it.
@@ -8,19 +9,20 @@ from __future__ import annotations
 
 import functools
 import hashlib
+from math import prod
 
-from lamina.backends.cpu.product_code import JOB, Shape, division, product_code
+from lamina.backends.cpu.product_code import JOB, Shape, product_code
 from lamina.backends.cpu.tasks_text import DECLARATION
-from lamina.backends.llvm_codegen import OF_VECTORS, Machine, emit
+from lamina.backends.llvm_codegen import OF_VECTORS, TargetMachine, emit
 from lamina.backends.target import Target
 from lamina.dialects.types import element_name
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
 from lamina.passes.llvm.call_task_runner import RUNNER
-from lamina.passes.stablehlo.gemm import Gemm
+from lamina.passes.stablehlo.analysis.gemm import Gemm
 
 _PREFIX = "lamina_product_"
-_BITS = {"f64": 64}
+_BITS = {"f32": 32, "f64": 64}
 _TASK_PRODUCTS = 100_000  # the least work worth a task of its own
 
 _objects: dict[str, bytes] = {}
@@ -33,12 +35,15 @@ def product_kernel(
     Raises CompileError for a product that the shared function does not do."""
     product = Gemm.of(dot) if dot.name == "stablehlo.dot_general" else None
     element = element_name(dot.results[0].type)
-    if product is None or product.batch or product.a.transposed or product.b.transposed or element not in _BITS:
-        raise CompileError.at(dot, "not a product of two matrices of f64 whose rows are contiguous")
-    shape = Shape(target.vector_bits, _BITS[element])
-    chunks, panels = division(product.m, product.n, shape.columns)
-    tasks = chunks * panels
-    grain = max(1, _TASK_PRODUCTS * tasks // (product.m * product.n * product.k))
+    if product is None or element not in _BITS:
+        raise CompileError.at(dot, "not a product of matrices of f32 or f64 whose rows or columns are contiguous")
+    shape = _shape(target, element, product.a.transposed, product.b.transposed)
+    rows, chunks, panels = shape.division(product.m, product.n)
+    next_a, next_b = (product.batch_stride(matrix) for matrix in (product.a, product.b))
+    if next_a is None or next_b is None:
+        raise CompileError.at(dot, "the matrices of the batch don't lie at one distance from each other")
+    tasks = prod(product.batch) * chunks * panels
+    grain = max(1, _TASK_PRODUCTS * chunks * panels // (product.m * product.n * product.k))
     places = {value: f"%p{number}" for number, value in enumerate(function.regions[0].blocks[0].arguments)}
     count = len(places)
     lhs, rhs = (places[operand] for operand in dot.operands)
@@ -46,13 +51,15 @@ def product_kernel(
         a=f"ptr {lhs}", b=f"ptr {rhs}", c=f"ptr %p{count}",
         lda=f"i64 {product.a.leading * shape.bytes}", ldb=f"i64 {product.b.leading * shape.bytes}",
         ldc=f"i64 {product.n * shape.bytes}", m=f"i64 {product.m}", n=f"i64 {product.n}", k=f"i64 {product.k}",
-        chunks=f"i64 {chunks}", panels=f"i64 {panels}",
+        rows=f"i64 {rows}", chunks=f"i64 {chunks}", panels=f"i64 {panels}",
+        next_a=f"i64 {next_a * shape.bytes}", next_b=f"i64 {next_b * shape.bytes}",
+        next_c=f"i64 {product.m * product.n * shape.bytes}",
     )  # fmt: skip
     lines = [f"  %job = alloca [{len(JOB)} x i64], align 8"]
     for number, name in enumerate(JOB):
         lines.append(f"  %at_{name} = getelementptr i64, ptr %job, i64 {number}")
         lines.append(f"  store {words[name]}, ptr %at_{name}")
-    shared = _symbol(target, element)
+    shared = _symbol(target, element, product.a.transposed, product.b.transposed)
     parameters = ", ".join(f"ptr %p{number}" for number in range(count + 2))
     text = [
         DECLARATION,
@@ -76,16 +83,22 @@ def shared_object(symbol: str, target: Target) -> bytes:
     """The object file of such a function, compiled once in a process for each target."""
     found = _objects.get(symbol)
     if found is None:  # without a lock, which a fork might find taken: two threads may make the same
-        bits = _BITS[symbol.removeprefix(_PREFIX).partition("_")[0]]
-        text = product_code(symbol, target.vector_bits, bits)
-        machine = Machine(target.triple, target.cpu, target.features)
+        element, order, _ = symbol.removeprefix(_PREFIX).split("_")
+        text = product_code(symbol, target.vector_bits, _BITS[element], *(letter == "t" for letter in order))
+        machine = TargetMachine(target.triple, target.cpu, target.features)
         found = _objects[symbol] = emit(text, machine, OF_VECTORS).object
     return found
 
 
-@functools.lru_cache(16)
-def _symbol(target: Target, element: str) -> str:
+@functools.lru_cache(32)
+def _shape(target: Target, element: str, a_turned: bool, b_turned: bool) -> Shape:
+    return Shape(target.vector_bits, _BITS[element], a_turned, b_turned)
+
+
+@functools.lru_cache(32)
+def _symbol(target: Target, element: str, a_turned: bool, b_turned: bool) -> str:
     """The function's name, which says all that decides its code."""
-    code = product_code("product", target.vector_bits, _BITS[element])
+    code = product_code("product", target.vector_bits, _BITS[element], a_turned, b_turned)
     digest = hashlib.sha256(repr((target, code, OF_VECTORS)).encode()).hexdigest()
-    return f"{_PREFIX}{element}_{digest[:16]}"
+    order = "".join("t" if turned else "n" for turned in (a_turned, b_turned))
+    return f"{_PREFIX}{element}_{order}_{digest[:16]}"

@@ -26,7 +26,7 @@ from lamina.backends.planned import (
 from lamina.dialects.attributes import LIBRARY, string_of
 from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
-from lamina.passes.stablehlo.facts import PYTHON_CALLBACK
+from lamina.passes.stablehlo.analysis.facts import PYTHON_CALLBACK
 
 _PATTERN_BYTES = 64
 _STEPS_BETWEEN_LOOKS = 256

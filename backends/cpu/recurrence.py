@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from lamina.backends.cpu.llvm_text import Integer, Text
 from lamina.backends.cpu.recurrence_values import WIDE, RecurrenceValues
 from lamina.backends.cpu.scan_tasks import ScanTasks, Task
-from lamina.passes.stablehlo.scan_order import Scan
+from lamina.passes.stablehlo.analysis.scan_order import Scan
 
 
 def recurrence_kernel(

@@ -14,7 +14,7 @@ from lamina.backends.cpu.scan_values import (
     two_sum,
     vector_of,
 )
-from lamina.passes.stablehlo.scan_order import Scan
+from lamina.passes.stablehlo.analysis.scan_order import Scan
 
 Parts: TypeAlias = tuple[str, ...]
 """A real value, or the real and the imaginary part of one; vectors of them, or scalars."""

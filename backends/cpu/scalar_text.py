@@ -1,6 +1,6 @@
 """Scalar work written where it is needed: counters, predicates, learning rates.
 
-A kernel of kind `scalar` holds nothing but ops of `passes/stablehlo/scalar_work.py`. Its
+A kernel of kind `scalar` holds nothing but ops of `passes/stablehlo/analysis/scalar_work.py`. Its
 callers load its operands, do them and store its results, so that a step of a loop makes no call for
 `i + 1`.
 """
@@ -15,7 +15,7 @@ import numpy as np
 from lamina.dialects.attributes import updated_arguments
 from lamina.dialects.constants import array_of
 from lamina.dialects.vendors import ir
-from lamina.passes.stablehlo.scalar_work import kind_of
+from lamina.passes.stablehlo.analysis.scalar_work import kind_of
 
 _BITS = {"and": "and", "or": "or", "xor": "xor"}
 _ARITHMETIC = {"add": "add", "subtract": "sub", "multiply": "mul"}

@@ -15,7 +15,7 @@ from __future__ import annotations
 from lamina.backends.cpu.llvm_text import Integer, Text
 from lamina.backends.cpu.scan_tasks import ScanTasks, Task
 from lamina.backends.cpu.scan_values import Carried, ScanValues, vector_of
-from lamina.passes.stablehlo.scan_order import Scan
+from lamina.passes.stablehlo.analysis.scan_order import Scan
 
 _STAGED = 32  # vectors of a block that is staged
 

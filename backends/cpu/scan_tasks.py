@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from lamina.backends.cpu.llvm_text import Integer, Text
 from lamina.backends.cpu.tasks_text import DECLARATION, pack, run, unpack
-from lamina.passes.stablehlo.scan_order import Scan
+from lamina.passes.stablehlo.analysis.scan_order import Scan
 
 _CHUNK_BYTES = 65536  # of a long row: what stays in the second-level cache between its two readings
 _COLUMNS = 4  # vectors of a block of columns

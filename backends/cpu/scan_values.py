@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from lamina.backends.cpu.llvm_text import Text
-from lamina.passes.stablehlo.scan_order import Scan, identity
+from lamina.passes.stablehlo.analysis.scan_order import Scan, identity
 from lamina.records import Record
 
 FLOATS = {"f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double"}

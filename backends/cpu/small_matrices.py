@@ -16,9 +16,9 @@ from lamina.dialects.attributes import flag
 from lamina.dialects.constants import splat_element
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
-from lamina.passes.stablehlo.facts import CONSTANT
-from lamina.passes.stablehlo.lapack import Lapack
-from lamina.passes.stablehlo.small_matrices import SmallMatrices
+from lamina.passes.stablehlo.analysis.facts import CONSTANT
+from lamina.passes.stablehlo.analysis.lapack import Lapack
+from lamina.passes.stablehlo.analysis.small_matrices import SmallMatrices
 from lamina.records import Record
 
 _UNROLLED = 16  # elements of the largest matrix whose code is unrolled

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lamina.backends.cpu.entry import ENTRY_SYMBOL
-from lamina.backends.llvm_codegen import CodegenOptions, Machine, emit
+from lamina.backends.llvm_codegen import CodegenOptions, TargetMachine, emit
 from lamina.backends.target import Target
 from lamina.runtime.artifact import Artifact
 from lamina.runtime.executable import Code
@@ -35,7 +35,7 @@ def timed_code(artifact: Artifact) -> Code:
         _stub(symbol, code.addresses[symbol], row, program) for symbol, row in rows.items()
     ]
     target = Target.host()
-    machine = Machine(target.triple, target.cpu, target.features)
+    machine = TargetMachine(target.triple, target.cpu, target.features)
     text = "\n".join([_DECLARATIONS, *stubs])
     timing = emit(text, machine, CodegenOptions(level=0, passes=(), select_fast=True)).object
     objects = {entry: artifact.objects[entry], "timing.o": timing}

@@ -15,9 +15,9 @@ from lamina.dialects.attributes import ALIAS_OF, FORM, LANES
 from lamina.dialects.constants import array_in, dense
 from lamina.dialects.vendors import ir
 from lamina.passes.find import find_ops
-from lamina.passes.gpu.job import buffer_type
-from lamina.passes.gpu.steps import STEPS
-from lamina.passes.stablehlo.step_form import is_few
+from lamina.passes.gpu.device.job import buffer_type
+from lamina.passes.gpu.steps.walk import STEPS
+from lamina.passes.stablehlo.loops.step_form import is_few
 
 
 def lower_control(module: ir.Module, symbol: str) -> tuple[ir.Module, str]:

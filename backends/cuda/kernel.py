@@ -14,7 +14,7 @@ from typing import Any
 from lamina.backends.cuda.control import lower_control
 from lamina.backends.cuda.cubin import Resources, assemble
 from lamina.backends.kernel_source import module_of, symbol_of, text_without_name
-from lamina.backends.llvm_codegen import CodegenOptions, Machine, emit_assembly
+from lamina.backends.llvm_codegen import CodegenOptions, TargetMachine, emit_assembly
 from lamina.backends.lowering import (
     check_shapes,
     check_translatable,
@@ -42,9 +42,9 @@ from lamina.dialects.attributes import (
 from lamina.dialects.vendors import ir, translate_to_llvm_ir
 from lamina.passes.base import CompileError
 from lamina.passes.find import find_ops
-from lamina.passes.gpu.product_library import plain
-from lamina.passes.gpu.product_tiling import generation
-from lamina.passes.gpu.write_kernels import is_attention, is_exact, written_op
+from lamina.passes.gpu.device.write_kernels import is_attention, is_exact, written_op
+from lamina.passes.gpu.product.library import plain
+from lamina.passes.gpu.product.tiling import generation
 from lamina.records import Record
 
 _CODEGEN = CodegenOptions(level=3, passes=3, vectorise=False, in_order=True)  # ptxas orders anew
@@ -93,10 +93,10 @@ class CudaKernel(Record):
     ptx: str
     texts: dict[str, str] = field(default_factory=dict)
     library: dict[str, Any] | None = None
-    """What a library would be asked to do instead of all launches (`passes/gpu/product_library.py`)."""
+    """What a library would be asked to do instead of all launches (`passes/gpu/product/library.py`)."""
 
     def cubin(self, target: Target) -> tuple[bytes, dict[str, Resources]]:
-        """Machine code, and what each launch takes. Raises CudaUnavailable without nvJitLink."""
+        """TargetMachine code, and what each launch takes. Raises CudaUnavailable without nvJitLink."""
         made = assemble(self.ptx, target.cpu)
         return made.code, made.kernels
 
@@ -123,7 +123,7 @@ def compile_kernel(kernel: ir.Operation, target: Target) -> CudaKernel:
         check_translatable(module, ("llvm", "nvvm"))
         text = translate_to_llvm_ir(module.operation)
     _check_declared(text, kernel)
-    machine = Machine(target.triple, target.cpu, target.features)
+    machine = TargetMachine(target.triple, target.cpu, target.features)
     texts["llvm"], texts["ptx"] = emit_assembly(text, machine, _CODEGEN)
     return CudaKernel(symbol, launches, scratch, texts["ptx"], texts, library)
 

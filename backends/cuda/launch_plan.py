@@ -34,7 +34,7 @@ from lamina.dialects.attributes import ARGUMENTS, LIBRARY, string_of
 from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
 from lamina.passes.base import source_frames
-from lamina.passes.stablehlo.facts import PYTHON_CALLBACK, callback_index
+from lamina.passes.stablehlo.analysis.facts import PYTHON_CALLBACK, callback_index
 from lamina.records import Record
 
 _ALIGNMENT = 256

@@ -15,7 +15,7 @@ from lamina.dialects.attributes import ARENA_BYTES
 from lamina.dialects.context import context, parse
 from lamina.dialects.types import tensor_type
 from lamina.dialects.vendors import ir
-from lamina.passes.stablehlo.gemm import doers_of
+from lamina.passes.stablehlo.analysis.product_choice import implementation_of
 from lamina.runtime.cuda import CONSTANTS
 
 
@@ -40,8 +40,8 @@ def build_program(planned: ir.Module, target: Target) -> BuiltProgram:
 
     with planned.context:
         plan = launch_plan(planned, symbols, fill_kernel)
-    products = doers_of(planned.operation)
-    chosen = {} if products == "auto" else {"choose": products}
+    products = implementation_of(planned.operation)
+    chosen = {"choose": products} if products in ("kernel", "library") else {}  # packed products are CPUs'
     objects: dict[str, bytes] = {CONSTANTS: plan.constants} if plan.constants else {}
     described = {}
     for symbol, kernel in kernels.items():

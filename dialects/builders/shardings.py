@@ -16,6 +16,9 @@ from lamina.dialects.builders.creation import Body, Value, add_block, create
 from lamina.dialects.vendors import ir
 
 Dimension = tuple[Sequence[str], bool]
+Terms = tuple[Sequence[str], str]
+"""Axes along which each device has a term of an array, and what combines terms: sum, max or min."""
+_NO_TERMS: Terms = ((), "sum")
 
 
 @contextlib.contextmanager
@@ -39,21 +42,26 @@ def mesh(symbol: str, axes: Sequence[tuple[str, int]]) -> None:
     create("sdy.mesh", attributes=attributes)
 
 
-def sharding(symbol: str, dimensions: Sequence[Dimension]) -> ir.Attribute:
+def sharding(
+    symbol: str, dimensions: Sequence[Dimension], terms: Terms = _NO_TERMS
+) -> ir.Attribute:
     """How an array lies on a mesh."""
-    return ir.Attribute.parse(f"#sdy.sharding<{_shown(symbol, dimensions)}>")
+    return ir.Attribute.parse(f"#sdy.sharding<{_shown(symbol, dimensions, terms)}>")
 
 
-def _shown(symbol: str, dimensions: Sequence[Dimension]) -> str:
+def _shown(symbol: str, dimensions: Sequence[Dimension], terms: Terms) -> str:
     shown = (
         "{" + ", ".join([*map(json.dumps, axes), *(["?"] if is_open else [])]) + "}"
         for axes, is_open in dimensions
     )
-    return f"@{symbol}, [{', '.join(shown)}]"
+    axes, combiner = terms
+    kind = "" if combiner == "sum" else combiner
+    unreduced = f", unreduced={kind}{{{', '.join(map(json.dumps, axes))}}}" if axes else ""
+    return f"@{symbol}, [{', '.join(shown)}]{unreduced}"
 
 
-def _per_value(symbol: str, shardings: Sequence[Sequence[Dimension]]) -> ir.Attribute:
-    shown = ", ".join(f"<{_shown(symbol, one)}>" for one in shardings)
+def _per_value(symbol: str, shardings: Sequence[tuple[Sequence[Dimension], Terms]]) -> ir.Attribute:
+    shown = ", ".join(f"<{_shown(symbol, *one)}>" for one in shardings)
     return ir.Attribute.parse(f"#sdy.sharding_per_value<[{shown}]>")
 
 
@@ -68,10 +76,10 @@ def manual_computation(
     symbol: str,
     manual: Sequence[str],
     operands: Sequence[Value],
-    operand_shardings: Sequence[Sequence[Dimension]],
+    operand_shardings: Sequence[tuple[Sequence[Dimension], Terms]],
     blocks: Sequence[ir.Type],
     results: Sequence[ir.Type],
-    result_shardings: Sequence[Sequence[Dimension]],
+    result_shardings: Sequence[tuple[Sequence[Dimension], Terms]],
     body: Body,
 ) -> list[Value]:
     """The body on each device's blocks of the operands along the manual axes; its results are blocks.

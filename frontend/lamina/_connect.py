@@ -13,6 +13,7 @@ from lamina.array import ArrayImpl, Device
 from lamina.core import trace
 from lamina.core.array_class import Array
 from lamina.core.avals import ShapedArray
+from lamina.core.placed import Placed
 from lamina.dialects import whole_imports
 from lamina.dialects.interrupts import set_native_code
 from lamina.interpreters.evaluation import EvalTrace
@@ -21,7 +22,8 @@ from lamina.interpreters.evaluation import EvalTrace
 def _array_aval(x: ArrayImpl) -> ShapedArray:
     aval = x.aval_cache
     if aval is None:
-        aval = x.aval_cache = ShapedArray(x.shape, x.dtype, x.weak_type)
+        place = x.placement
+        aval = x.aval_cache = ShapedArray(x.shape, x.dtype, x.weak_type, sharding=place)
     return aval
 
 
@@ -54,9 +56,17 @@ _default_device_set: set[str] = set()
 
 
 def _sharding_of_type(aval: ShapedArray) -> object:
-    from lamina.sharding import AbstractMesh, NamedSharding, P
+    from lamina.sharding.explicit import sharding_of
 
-    return NamedSharding(AbstractMesh((), ()), P(*[None] * aval.ndim))
+    return sharding_of(aval)
+
+
+def _placed_by(sharding: object, ndim: int) -> Placed | None:
+    if getattr(sharding, "mesh", None) is None:  # on one device, as most
+        return None
+    from lamina.sharding.explicit import placed_by
+
+    return placed_by(sharding, ndim)
 
 
 def _gather(array: ArrayImpl) -> ArrayImpl:
@@ -72,6 +82,7 @@ def connect() -> None:
     from lamina.numpy.array_methods import attach, attach_compiled
 
     ShapedArray.sharding_rule = staticmethod(_sharding_of_type)
+    ShapedArray.placed_rule = staticmethod(_placed_by)
     trace.register_value_type(ArrayImpl, _array_aval)
     trace.register_type_alone(shape_dtype.ShapeDtypeStruct, lambda x: x.aval)
     trace.register_value_type(KeyArray, lambda x: x.aval, lambda x: x.packed)

@@ -186,9 +186,10 @@ default_matmul_precision: Option[str | None] = Option(
 )
 matrix_products = choice(
     "matrix_products",
-    ("auto", "kernel", "library"),
-    "Who does matrix products: code that lamina generates (kernel), a library wherever it can "
-    "(OpenBLAS, on GPUs cuBLASLt), or the faster of them (auto): on a CPU by a model of measured times, "
+    ("auto", "kernel", "shared", "library"),
+    "Who does matrix products: code that lamina generates for their shapes (kernel), on CPUs the packed product that "
+    "all products of a type share wherever it can (shared), a library wherever it can "
+    "(OpenBLAS, on GPUs cuBLASLt), or the fastest of them (auto): on a CPU by a model of measured times, "
     "on a GPU by measuring when a program is first loaded.",
     affects_trace=True,
     of_programs=True,
@@ -433,6 +434,8 @@ ELSEWHERE = {
     "LAMINA_DUMP_PASSES": "changed, all: what follows each pass (or each that changed something), too.",
     "LAMINA_COMPILE_WORKERS": "Processes that compile kernels of large programs beside this one, 0 for "
     "none; by default one for each idle CPU, eight at most, where enough is left to compile.",
+    "LAMINA_MACHINE": "The machine that code is scheduled for, by name, such as znver5, instead of this one: sizes of "
+    "caches, what a task costs, who does matrix products (docs/machines.md). Instructions stay this processor's.",
     "LAMINA_MPI": "What carries messages between processes: the path of a library of MPI's standard ABI, or "
     "mpi4py; by default what is found (docs/scaling.md).",
     "LAMINA_NUM_THREADS": "Threads of parallel kernels, which `lamina.set_num_threads` changes; by "

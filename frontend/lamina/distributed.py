@@ -20,11 +20,13 @@ from lamina.runtime import processes
 
 if TYPE_CHECKING:
     from lamina.runtime.mpi import Mpi
+    from lamina.runtime.watch import Watch
 
 __all__ = ["initialize", "is_initialized", "shutdown"]
 
 _initialized = False
 _mpi: Mpi | None = None
+_watch: Watch | None = None
 
 
 def initialize(
@@ -34,6 +36,7 @@ def initialize(
     local_device_ids: int | Sequence[int] | None = None,
     cluster_detection_method: str | None = None,
     initialization_timeout: int = 300,
+    heartbeat_timeout_seconds: int = 100,
     **options: Any,
 ) -> None:
     """Joins the processes that MPI's launcher started with this one.
@@ -43,6 +46,8 @@ def initialize(
     process_id              the number of this one, None for the rank that MPI gives it.
     local_device_ids        without effect, as is cluster_detection_method, and are other options.
     initialization_timeout  seconds to wait for the others, after which this process ends.
+    heartbeat_timeout_seconds  when another process's machine can't be reached for so many seconds, all
+                            end and say which; 0: they wait for it. What process 0 says holds for all.
 
     Call it before anything that asks for devices, in every process, as in
     `mpiexec -n 4 python train.py`. A process that no launcher started is alone: no MPI is loaded.
@@ -72,6 +77,7 @@ def initialize(
             )
     else:
         _join(launched or 0, num_processes, process_id, float(initialization_timeout))
+        _watch_others(heartbeat_timeout_seconds)
     _initialized = True
 
 
@@ -106,6 +112,37 @@ def _join(launched: int, num_processes: int | None, process_id: int | None, seco
         runtime.set_num_threads(max(1, runtime.get_num_threads() // sharers))
     _end_together()
     write("distributed", 0.0, f"process {mpi.rank} of {mpi.size}, {devices} devices, {mpi.name}")
+
+
+def _watch_others(seconds: int) -> None:
+    global _watch
+    from lamina.runtime.watch import watch
+
+    assert _mpi is not None
+    _watch = watch(_mpi.rank, _mpi.size, seconds, _end_for_lost)
+    if _watch is None and seconds and _mpi.size > 1:
+        write("distributed", 0.0, f"process {_mpi.rank} has no connection with process 0, and is not watched")
+
+
+_LAUNCHER_SECONDS = 5.0
+"""How long the launcher may take to end all processes when one has ended, as launchers do."""
+
+
+def _end_for_lost(process: int, how: str) -> None:
+    """On the watch's thread: another process can't be reached, and MPI would wait for it for ever."""
+    time.sleep(_LAUNCHER_SECONDS)
+    if _watch is None:  # this one came to its end meanwhile
+        return
+    print(
+        f"[distributed] process {_watch.rank} of {_watch.size} ends: process {process} can't be reached any more "
+        f"({how}). Its machine is gone, or the link to it, or it was killed (heartbeat_timeout_seconds of "
+        "distributed.initialize sets how long a machine may be silent)",
+        file=sys.stderr,
+    )
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+        _wait_until_read(stream)
+    os._exit(1)  # MPI would ask those who do not answer
 
 
 def _end_for_missing(launched: int, seconds: float) -> None:
@@ -190,7 +227,7 @@ def shutdown() -> None:
 
     >>> lamina.distributed.shutdown()
     """
-    global _initialized, _mpi
+    global _initialized, _mpi, _watch
     _initialized = False
     if _mpi is None:
         return
@@ -201,4 +238,7 @@ def shutdown() -> None:
     mpi, _mpi = _mpi, None
     runtime.tell_processes("")
     processes.leave()
-    mpi.finalize()
+    mpi.finalize()  # waits for the others, which the watch must see
+    ended, _watch = _watch, None
+    if ended is not None:
+        ended.end()

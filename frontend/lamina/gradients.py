@@ -7,6 +7,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 
+from lamina import lax
 from lamina.array import from_numpy
 from lamina.autodiff import as_function_of, vjp
 from lamina.control_flow.tracing import check_callable
@@ -14,6 +15,7 @@ from lamina.core import dtypes, tree
 from lamina.core.array_class import Array
 from lamina.core.array_likes import ArrayLike
 from lamina.core.avals import ShapedArray
+from lamina.core.placed import WHOLE
 from lamina.core.trace import get_aval
 from lamina.core.tracebacks import api_boundary
 from lamina.core.wrapping import update_wrapper
@@ -158,8 +160,12 @@ def value_and_grad(
 def _one(aval: ShapedArray) -> Any:
     """The cotangent that gives the gradient: of the result's dtype, in every setting of enable_x64."""
     if dtypes.canonicalize(aval.dtype) == aval.dtype:
-        return scalar_of(aval, 1)
-    return from_numpy(np.ones((), aval.dtype), aval.weak_type)
+        one = scalar_of(aval, 1)
+    else:
+        one = from_numpy(np.ones((), aval.dtype), aval.weak_type)
+    if aval.placed is None or aval.placed.sums is WHOLE:
+        return one
+    return lax.as_typed(one, aval.to_cotangent_aval())
 
 
 def check_input(what: str, x: Any, holomorphic: bool, allow_int: bool) -> None:

@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, overload
 from lamina import shape_dtype, stages
 from lamina.compiler_levels import Inline
 from lamina.control_flow.tracing import check_callable
-from lamina.core import tree
+from lamina.core import axes, tree
 from lamina.core.array_class import Array
 from lamina.core.trace import has_no_value, is_array_like
 from lamina.core.tracebacks import api_boundary
@@ -236,12 +236,16 @@ def _as_type(x: Any) -> Any:
 
 @api_boundary
 def make_jaxpr(
-    fun: Callable[..., Any], static_argnums: int | Sequence[int] = (), *, return_shape: bool = False
+    fun: Callable[..., Any],
+    static_argnums: int | Sequence[int] = (),
+    axis_env: Sequence[tuple[Any, int]] | None = None,
+    return_shape: bool = False,
 ) -> Callable[..., Any]:
     """A function that gives the jaxpr of `fun` for its arguments.
 
     fun             a function of pytrees of arrays.
     static_argnums  positions of arguments that are values, not arrays.
+    axis_env        named axes that fun's collectives may name: pairs of a name and a size.
     return_shape    also give the shapes and dtypes of the results.
 
     >>> print(lamina.make_jaxpr(lambda x: x + 1)(jnp.zeros(2)))
@@ -254,7 +258,8 @@ def make_jaxpr(
         # A function of its own: nothing is remembered for the user's, and jits within stay calls.
         nums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
         options = JitOptions(lambda *a, **k: fun(*a, **k), nums, (), (), (), True, False)
-        traced, _ = trace_call(options, args, kwargs)
+        with axes.bind(axis_env or ()):
+            traced, _ = trace_call(options, args, kwargs)
         if not return_shape:
             return traced.closed
         return traced.closed, shape_dtype.out_info(traced.closed, traced.out_tree)

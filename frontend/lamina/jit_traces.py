@@ -15,6 +15,7 @@ from lamina.core import axes, garbage, tree
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr
 from lamina.core.library import library
+from lamina.core.placed import is_undecided
 from lamina.core.trace import Tracer, get_aval, is_array_like, makes_array
 from lamina.core.wrapping import function_name, named_place
 from lamina.interpreters.staging import trace_to_jaxpr
@@ -116,6 +117,7 @@ def trace_call(
         options.inline,
         config.trace_key(),
         axes.bound(),
+        is_undecided(),
     )
     memory = _memory_of(options)
     found = memory.get(key)
@@ -219,6 +221,7 @@ def _explain_retrace(options: JitOptions, key: Any, known: Sequence[Any], second
         "inline",
         "settings (x64, ...)",
         "named axes",
+        "whether shardings of results are said outside",
     )
     best = min(known, key=lambda old: sum(a != b for a, b in zip(old, key, strict=True)))
     changed = [p for p, a, b in zip(parts, best, key, strict=True) if a != b]

@@ -18,7 +18,7 @@ from lamina.core.trace import Tracer, get_aval, is_array_like, is_evaluating
 from lamina.core.tree_differences import tree_differences
 from lamina.core.wrapping import function_name, named_place
 from lamina.interpreters.linearize import linearize_flat
-from lamina.interpreters.tangents import instantiate_zero, zeros_like_aval
+from lamina.interpreters.tangents import instantiate_zero
 from lamina.interpreters.transpose import backward_pass
 from lamina.lax.convert import convert
 from lamina.tuple_trees import mirrored
@@ -183,7 +183,7 @@ class LinearMap:
                 )
         given = [ct for ct, nz in zip(cts, self.nonzero, strict=False) if nz]
         # Aux results that depend on the primals have no cotangent.
-        given += [Zero(v.aval) for v in self.jaxpr.outvars[len(given) :]]
+        given += [Zero(v.aval.to_cotangent_aval()) for v in self.jaxpr.outvars[len(given) :]]
         operands = [UndefinedPrimal(v.aval) for v in self.jaxpr.invars]
         back = iter(backward_pass(self.jaxpr, residuals, operands, given))
         return [
@@ -195,4 +195,6 @@ class LinearMap:
         if active:
             return as_derivative(next(back), aval.weak_type)
         of = aval.to_tangent_aval()
-        return np.zeros(aval.shape, of.dtype) if of.dtype == dtypes.float0 else zeros_like_aval(of)
+        if of.dtype == dtypes.float0:
+            return np.zeros(aval.shape, of.dtype)
+        return instantiate_zero(Zero(aval.to_cotangent_aval()))

@@ -194,12 +194,16 @@ def shards_of(array: ArrayImpl, sharding: Sharding) -> list[ArrayImpl]:
         if mine == sharding or mine.is_equivalent_to(sharding, array.ndim):
             return array.shards
     indices = sharding.indices(array.shape)
+    is_sum = sharding.combiner is not None and sharding.combiner.name == "sum"
+    terms = sharding.terms() if is_sum else None
     parts: dict[Any, ArrayImpl] = {}
     out = []
-    for index in [indices[position] for position in sharding.here]:
-        key = tuple((s.start, s.stop) for s in index)
+    for position in sharding.here:
+        index = indices[position]
+        has_none = terms is not None and terms[position] > 0  # the first has all of the sum
+        key = has_none, *((s.start, s.stop) for s in index)
         if key not in parts:
-            parts[key] = _part(array, index)
+            parts[key] = _zeros_like_part(array, index) if has_none else _part(array, index)
         out.append(parts[key])
     if array.placement == sharding and len(parts) > 1:
         array.shards = out
@@ -213,6 +217,14 @@ def _part(array: ArrayImpl, index: Index) -> ArrayImpl:
     if view.flags.c_contiguous and view.size:
         return runtime.wrap_memory(array.buffer, view.ctypes.data, array.dtype, view.shape)
     return runtime.array_from_numpy(view, False)
+
+
+def _zeros_like_part(array: ArrayImpl, index: Index) -> ArrayImpl:
+    shape = [len(range(*s.indices(n))) for s, n in zip(index, array.shape, strict=True)]
+    return runtime.array_from_numpy(np.zeros(shape, array.dtype), False)
+
+
+_COMBINED = {"sum": np.add, "max": np.maximum, "min": np.minimum}
 
 
 def gather(array: ArrayImpl) -> ArrayImpl:
@@ -230,11 +242,15 @@ def gather(array: ArrayImpl) -> ArrayImpl:
         )
     whole = np.empty(array.shape, array.dtype)
     filled = set()
-    for index, shard in zip(indices, shards, strict=True):
+    combine = None if sharding.combiner is None else _COMBINED[sharding.combiner.name]
+    terms = sharding.terms()
+    for index, term, shard in zip(indices, terms, shards, strict=True):
         key = tuple((s.start, s.stop) for s in index)
-        if key not in filled:
-            filled.add(key)
+        if combine is not None and key in filled and (term, *key) not in filled:
+            whole[index] = combine(whole[index], shard.numpy_view())
+        elif key not in filled:
             whole[index] = shard.numpy_view()
+        filled |= {key, (term, *key)}
     return runtime.wrap_memory(whole, whole.ctypes.data, array.dtype, array.shape)
 
 

@@ -12,6 +12,7 @@ from lamina import config, guards, log_lines, monitoring, value_checks
 from lamina.array import Device
 from lamina.core import garbage, tree
 from lamina.core.jaxpr import ClosedJaxpr
+from lamina.core.placed import is_undecided
 from lamina.core.primitive import Primitive
 from lamina.core.trace import Tracer, get_aval
 from lamina.core.tracebacks import FilteredTracebacks
@@ -312,7 +313,7 @@ def compile_primitive(primitive: Primitive, params: dict[str, Any]) -> Callable[
         if of_places and not value_checks.active():
             from lamina.placement import place_of
 
-            entry = of_places.get((signature, tuple(map(place_of, args))))
+            entry = of_places.get((signature, tuple(map(place_of, args)), is_undecided()))
             if entry is not None:
                 return _run_placed(primitive.name, entry, args), None
         for x in args:
@@ -338,7 +339,8 @@ def compile_primitive(primitive: Primitive, params: dict[str, Any]) -> Callable[
         if any(map(placement.is_pythons, args)) or guards.watching_transfers():
             if len(of_places) >= _MOST_PLACED:
                 of_places.clear()
-            of_places[tuple(map(get_aval, args)), tuple(map(placement.place_of, args))] = entry
+            key = tuple(map(get_aval, args)), tuple(map(placement.place_of, args)), is_undecided()
+            of_places[key] = entry
             return _run_placed(primitive.name, entry, args), None
         if isinstance(entry, PhysicalEntry) and device is None:
             of_keys[tuple(map(get_aval, args))] = entry

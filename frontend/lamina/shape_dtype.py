@@ -52,7 +52,7 @@ class ShapeDtypeStruct:
 
     @property
     def aval(self) -> ShapedArray:
-        return ShapedArray(self.shape, self.dtype, self.weak_type)
+        return ShapedArray(self.shape, self.dtype, self.weak_type, sharding=self.sharding)
 
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: self.aval.size)
@@ -82,5 +82,13 @@ def out_info(closed: ClosedJaxpr, out_tree: tree.PyTreeDef) -> Any:
     """The result's structure with a ShapeDtypeStruct for each array."""
     return tree.unflatten(
         out_tree,
-        [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in closed.out_avals],
+        [
+            ShapeDtypeStruct(
+                a.shape,
+                a.dtype,
+                sharding=None if a.placed is None else a.sharding,
+                weak_type=a.weak_type,
+            )
+            for a in closed.out_avals
+        ],
     )

@@ -89,7 +89,7 @@ class LoadedStableHLO:
         return f"<{self.name}: ({given}) -> ({made})>"
 
     def as_text(self, stage: str = "stablehlo") -> str:
-        """The program at a stage: stablehlo, optimized, fused, planned, linalg, llvm, asm, hlo or
+        """The program at a stage: stablehlo, optimized, fused, planned, linalg, schedule, llvm, asm, hlo or
         manifest."""
         return self.compilation.text(stage)
 
@@ -205,7 +205,7 @@ def compile_stablehlo(
     with with_source(source):
         if num_replicas is not None:
             module = _for_devices(module, num_replicas)
-        if config.matrix_products.value != "auto":
+        if config.matrix_products.value != "auto" or config.lanes.value == "select":
             module = _with_settings(module)
         if any(None in spec.shape for spec in _argument_specs(module)):
             return DynamicStableHLO(module, chosen, name or _name_of(module))

@@ -301,7 +301,7 @@ class Compiled:
 
     @api_boundary
     def as_text(self, stage: str | None = None) -> str:
-        """A form of the program: jaxpr, stablehlo, optimized, fused, planned, linalg, llvm, asm (for
+        """A form of the program: jaxpr, stablehlo, optimized, fused, planned, linalg, schedule, llvm, asm (for
         GPUs gpu and ptx), hlo, manifest. One that is partitioned has "partitioned", too: what each
         device does, as StableHLO. Without a stage: the fused and the planned module."""
         if stage == "jaxpr":

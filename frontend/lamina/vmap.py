@@ -66,6 +66,7 @@ def vmap(
         axes = _axes_of_leaves(in_axes, args, kwargs)
         dims, size = mapped_sizes("vmap", leaves, axes, arg_names(fun, args, kwargs), axis_size)
         out_tree: list[Any] = []
+        along = _explicit_axes(leaves, dims) or spmd
 
         def flat(*values: Any) -> list[Any]:
             a, k = tree.unflatten(in_tree, values)
@@ -75,7 +76,7 @@ def vmap(
             return out
 
         with nullcontext() if lanes is None else config.lanes(lanes):
-            outs, out_dims = batch_flat(flat, leaves, dims, Axis(axis_name, size, spmd))
+            outs, out_dims = batch_flat(flat, leaves, dims, Axis(axis_name, size, along))
         wanted = _axes_of_results(out_axes, out_tree[0], len(outs))
         placed = [
             _place(x, d, w, size, fun) for x, d, w in zip(outs, out_dims, wanted, strict=True)
@@ -127,6 +128,22 @@ def _axes_of_results(out_axes: Any, out_tree: Any, count: int) -> list[Any]:
             f"vmap out_axes specification must be a tree prefix of the corresponding value, got "
             f"specification {out_axes} for value tree {out_tree}: {e}"
         ) from None
+
+
+def _explicit_axes(leaves: list[Any], dims: list[Any]) -> tuple[Any, ...]:
+    """The mesh axes over which types say that the mapped dimension is split."""
+    found = set()
+    for x, dim in zip(leaves, dims, strict=True):
+        aval = None if dim is None or is_vmappable(x) else get_aval(x)
+        if aval is not None and aval.placed is not None:
+            found.add(aval.placed.dims[dim])
+    found.discard(())
+    if len(found) > 1:
+        raise ValueError(
+            "Mapped away dimension of inputs passed to vmap should be sharded the same. Got inconsistent axis "
+            f"specs: {', '.join(map(str, sorted(found)))}"
+        )
+    return found.pop() if found else ()
 
 
 def mapped_sizes(

@@ -6,6 +6,9 @@ calls `lamina_parallel_for(@k_task_0_unpack, array, n, grain)`; `@k_task_0_unpac
 loads them again and calls `@k_task_0`. Runs on the llvm dialect, after `memref-outline-tasks` and
 the conversion of functions.
 
+Both the caller and the task are to be inlined: each function that code generation visits takes half a
+millisecond, however short it is. What the task says of its pointers, LLVM keeps.
+
 example: test/passes/llvm/call_task_runner.mlir
 """
 
@@ -28,19 +31,23 @@ class CallTaskRunner(Pass):
 
     def run(self, module: ir.Module) -> None:
         first = ir.InsertionPoint.at_block_begin(module.body)
+        functions = [op.operation for op in module.body.operations if op.operation.name == "llvm.func"]
+        by_name = {ir.StringAttr(function.attributes["sym_name"]).value: function for function in functions}
         is_declared = False
-        for op in list(module.body.operations):
-            caller = op.operation
-            if caller.name != "llvm.func" or TASK not in caller.attributes:
+        for caller in functions:
+            if TASK not in caller.attributes:
                 continue
             kept = _functions(module.context, _argument_count(caller))
-            runner, *functions = list(kept.body.operations)[:3]
+            runner, *pair = list(kept.body.operations)[:3]
             with first:
                 if not is_declared:
                     runner.operation.clone()
                     is_declared = True
-                copy, unpacker = (function.operation.clone() for function in functions)
+                copy, unpacker = (function.operation.clone() for function in pair)
             _name(copy, unpacker, caller)
+            task = by_name[ir.FlatSymbolRefAttr(caller.attributes[TASK]).value]
+            for function in (copy, task):
+                function.attributes["always_inline"] = ir.UnitAttr.get()
             caller.erase()
 
 

@@ -5,7 +5,8 @@ function, one per operation and type, that LLVM inlines before it vectorises. A 
 then becomes vector code; a call of libm would keep it scalar. f16 and bf16 are computed in f32 and
 rounded once. A sine and a cosine of the same operand share their work; powers of 1.5 and -1.5 are made
 from a square root. Where `vector_bits` are 512, some formulas of f32 use what AVX-512 has: tables in registers
-(`lookups`), guesses, limits in one instruction. Leaves alone what has no formula: libm computes it.
+(`lookups`), guesses, limits in one instruction. `gpu`: exp of f32 has that of GPUs. Leaves alone what has no
+formula: libm computes it.
 
 example: test/passes/math/expand_functions.mlir
 """
@@ -19,6 +20,7 @@ from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
 from lamina.passes.math.formulas import (
     exponential,
+    exponential_gpu,
     hyperbolic,
     hyperbolic_pieces,
     logarithm,
@@ -94,10 +96,17 @@ _IN_512_BITS: dict[str, Formula] = {
 }
 
 
+_ON_GPUS: dict[str, dict[bool, Formula]] = {
+    "math.exp": {False: exponential_gpu.exp, True: exponential_gpu.exp_rounded},
+}
+"""In f32; by whether the result is rounded to 16 bits."""
+
+
 class ExpandFunctions(Pass):
     """See the module's docstring."""
 
     vector_bits: int = 0
+    gpu: bool = False
 
     def run(self, module: ir.Module) -> None:
         found = find_ops(module, *_FORMULAS)
@@ -123,6 +132,10 @@ class ExpandFunctions(Pass):
         if self.vector_bits == 512 and width == 32 and op.name in _IN_512_BITS:
             formula, beside = _IN_512_BITS[op.name], False
         name = f"{op.name}_beside" if beside else op.name
+        if self.gpu and width == 32 and op.name in _ON_GPUS:
+            rounded = computed != type_
+            name = f"{op.name}_rounded" if rounded else op.name
+            formula = _ON_GPUS[op.name][rounded]
         exponent = _splat_of(op.operands[1]) if op.name == "math.powf" else None
         if exponent is not None and exponent in _POWERS:
             name, formulas = _POWERS[exponent]

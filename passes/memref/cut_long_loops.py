@@ -27,11 +27,13 @@ from lamina.passes.base import Pass
 from lamina.passes.copies import copied
 from lamina.passes.find import find_ops
 from lamina.passes.loops import constant_of, index, load, store
+from lamina.passes.machine_attribute import machine_of
+from lamina.passes.memref.interleave_factor import side_by_side
 from lamina.passes.memref.place_temporaries import element_bytes
 from lamina.passes.memref.plain_loop import Step, read_loop
-from lamina.passes.memref.side_by_side import side_by_side
 
 _LEAST_CHUNK, _MOST_CHUNK = 128, 1024
+_CHUNK = 1 / 3  # of the first cache, for all temporaries, as others read what is in memory
 _OPS_OF_DIVISION = 8  # of integers: what one becomes later
 _WHOLE_VECTORS = 64  # elements that are whole vectors, whatever their type
 
@@ -47,8 +49,6 @@ class CutLongLoops(Pass):
     time for each of 12,000 is 2.5 times as long as for one of 2,000."""
     most_left: int = 64
     """Of another loop: what LLVM vectorises takes 1.1 to 16 times as long where it is longer."""
-    chunk_bytes: int = 16384
-    """Of all temporaries: half of a first cache, as others read what is in memory."""
     gathers: bool = True
     """As of `memref-vectorize-loops`."""
 
@@ -73,7 +73,7 @@ class CutLongLoops(Pass):
             if len(chain.steps) > most:
                 parts = chain.cut(most)
                 self.count("loops", len(parts))
-                _Writer(chain, parts, self.chunk_bytes).write()
+                _Writer(chain, parts, int(_CHUNK * machine_of(op).l1_bytes)).write()
 
 
 def _is_straight(body: Sequence[Step]) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
-from lamina.passes.linalg.structure import make_copy
+from lamina.passes.linalg.analysis.structure import make_copy
 
 
 class ExpandCopies(Pass):

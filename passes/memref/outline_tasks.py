@@ -26,7 +26,7 @@ from lamina.dialects.vendors import arith, func, ir, scf
 from lamina.passes.base import Pass
 from lamina.passes.copies import copied
 from lamina.passes.find import ancestors, find_ops
-from lamina.passes.linalg.structure import is_buffer, is_dense
+from lamina.passes.linalg.analysis.structure import is_buffer, is_dense
 from lamina.passes.loops import GRAIN
 
 _RECOMPUTED = (

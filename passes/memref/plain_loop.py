@@ -9,7 +9,7 @@ from typing import Literal
 from lamina.dialects.attributes import NATIVE
 from lamina.dialects.vendors import ir
 from lamina.passes.find import is_inside
-from lamina.passes.linalg.structure import is_buffer
+from lamina.passes.linalg.analysis.structure import is_buffer
 from lamina.passes.loops import constant_of
 from lamina.passes.memref.bounds import is_in_bounds
 from lamina.records import Record
@@ -152,7 +152,7 @@ def read_loop(
             kinds.update(dict.fromkeys(inner.results, "vector"))
         body.append(inner)
     bits = {width for inner in body for width in _widths(inner)}
-    if 0 in bits or not bits or _interfere(body, same):
+    if 0 in bits or not bits or _interfere(body, same, own):
         return None
     lanes = vector_bits // max(bits)
     while trips is not None and lanes > trips:
@@ -214,9 +214,11 @@ def _own_scalars(steps: Sequence[Step]) -> frozenset[ir.Value]:
     """The buffers of one element that only these use, which write it before they read it."""
     found: set[ir.Value] = set()
     for step in steps:
-        if step.name != "memref.store" or len(step.operands) > 2:
+        if step.name != "memref.store":
             continue
         buffer = step.operands[1]
+        if any(size != 1 for size in buffer.type.shape):
+            continue
         if not isinstance(buffer.owner, ir.Block) and buffer.owner.operation.name in _TEMPORARY:
             inside = [other for other in steps if buffer in other.operands]
             if inside[0] is step and len(inside) == len(list(buffer.uses)):
@@ -374,10 +376,13 @@ def _width(type_: ir.Type, *, stored: bool) -> int:
     return 0
 
 
-def _interfere(body: Sequence[Step], same: Sequence[Step]) -> bool:
-    """Whether an iteration may touch what another writes."""
-    written = {_root(step.place[0]): step.place for step in body if step.name == "memref.store"}
-    accesses = (step.place for step in (*body, *same) if step.name in ("memref.load", "memref.store"))
+def _interfere(body: Sequence[Step], same: Sequence[Step], own: frozenset[ir.Value]) -> bool:
+    """Whether an iteration may touch what another writes. What stays the same is read before the first."""
+    stores = (step for step in body if step.name == "memref.store" and step.place[0] not in own)
+    written = {_root(step.place[0]): step.place for step in stores}
+    if any(step.name == "memref.load" and _root(step.place[0]) in written for step in same):
+        return True
+    accesses = (step.place for step in body if step.name in ("memref.load", "memref.store"))
     return any(written.get(_root(place[0]), place) != place for place in accesses)
 
 

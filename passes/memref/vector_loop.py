@@ -8,12 +8,15 @@ from collections.abc import Callable, Iterable, Sequence
 from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import arith, ir, memref, scf, vector
 from lamina.passes.copies import copied
-from lamina.passes.linalg.vector_body import across_lanes
+from lamina.passes.linalg.vectors.vector_body import across_lanes
 from lamina.passes.loops import constant_of, index
 from lamina.passes.memref import quotients
-from lamina.passes.memref.plain_loop import PlainLoop, Step
-from lamina.passes.memref.side_by_side import side_by_side
+from lamina.passes.memref.interleave_factor import side_by_side
+from lamina.passes.memref.plain_loop import Place, PlainLoop, Step
 
+_SIGNED = frozenset(range(6))
+"""The predicates of integers that are not of unsigned ones."""
+_FAR = 1 << 30
 _AHEAD = 2048  # bytes; 1 to 4 KB make no difference
 
 
@@ -22,7 +25,7 @@ def write_over_vectors(
 ) -> bool:
     """Replace a loop; whether it works on vectors side by side then because of a long chain. What remains
     is done with a mask where vectors are `masked` and elements lie side by side, or else one by one. With
-    `prefetch`, memory is asked for ahead of time; for `short_buffers` see `side_by_side`."""
+    `prefetch`, memory is asked for ahead of time; for `short_buffers` see `interleave_factor`."""
     for step in loop.same:
         step.op.move_before(loop.op)
     rest_in_vectors = masked and not loop.one_by_one and not loop.backwards
@@ -49,6 +52,7 @@ class _Writer:
         self._wide = wide
         self._divisors: dict[ir.Value, quotients.Divisor] = {}
         self._broadcasts: dict[ir.Value, ir.Value] = {}
+        self._nearby: dict[ir.Value, ir.Value] = {}
         self._iotas: dict[tuple[ir.Type, int], ir.Value] = {}
         self._low, self._high = loop.bounds
         self.front = index(0).owner  # ops are put only relative to ops
@@ -153,13 +157,14 @@ class _Writer:
             body.count_on(spread, functools.partial(self._iota, first=number * self._loop.lanes))
         for step in self._loop.body:
             divisor = self._divisor(step)
-            if divisor is None:
-                for body in bodies:
+            of_all = self._compared(step, bodies)
+            if divisor is not None:
+                of_all = divisor.quotients([body.vector(step.operands[0]) for body in bodies])
+            for number, body in enumerate(bodies):
+                if of_all is None:
                     body.write(step)
-            else:
-                divided = divisor.quotients([body.vector(step.operands[0]) for body in bodies])
-                for body, quotient in zip(bodies, divided, strict=True):
-                    body.known[step.results[0]] = quotient
+                else:
+                    body.known[step.results[0]] = of_all[number]
         return [[body.known[step.results[0]] for step in self._loop.combiners] for body in bodies]
 
     def _mask(self, count: ir.Value) -> ir.Value:
@@ -189,6 +194,52 @@ class _Writer:
             with ir.InsertionPoint(self.front):
                 self._divisors[value] = quotients.Divisor(value, lanes)
         return self._divisors[value]
+
+    def _compared(self, step: Step, bodies: Sequence[_Body]) -> list[ir.Value] | None:
+        """What a comparison of the place with what stays the same is in each vector: the lanes' numbers, which are
+        constants, are compared with how far that is from the first lane. None for other steps."""
+        if step.name != "arith.cmpi" or _predicate(step) not in _SIGNED:
+            return None
+        for side in (0, 1):
+            place, other = step.operands[side], step.operands[1 - side]
+            if self._is_place(place) and other not in self._loop.kinds:
+                near = self._near(other)
+                break
+        else:
+            return None
+        if near is None:
+            return None
+        of = ir.VectorType.get([self._loop.lanes], place.type)
+        distance = vector.BroadcastOp(of, arith.SubIOp(near, bodies[0].scalar(place)).result).result
+        truths = ir.VectorType.get([self._loop.lanes], step.results[0].type)
+        results = []
+        for number in range(len(bodies)):
+            pair = self._iota(place.type, number * self._loop.lanes), distance
+            operands = list(pair if side == 0 else reversed(pair))
+            results.append(ir.Operation.create(step.name, [truths], operands, step.attributes).result)
+        return results
+
+    def _is_place(self, value: ir.Value) -> bool:
+        """Whether something is the number of the iteration, of a type that has room for all."""
+        is_integer = isinstance(value.type, ir.IntegerType) and value.type.width >= 32
+        if not is_integer or self._loop.kinds.get(value) != "linear" or isinstance(value.owner, ir.Block):
+            return False
+        op = value.owner.operation
+        return op.name == "arith.index_cast" and op.operands[0] == self._loop.variable
+
+    def _near(self, value: ir.Value) -> ir.Value | None:
+        """What stays the same, at most one beyond the loop's bounds on either side; None where they vary."""
+        low, high = (constant_of(bound) for bound in self._loop.bounds)
+        if low is None or high is None or not -_FAR <= low <= high <= _FAR:
+            return None
+        if value not in self._nearby:
+            with ir.InsertionPoint(self.front):
+                least, most = (
+                    arith.ConstantOp(value.type, ir.IntegerAttr.get(value.type, n)).result
+                    for n in (low - 1, high)
+                )
+                self._nearby[value] = arith.MaxSIOp(arith.MinSIOp(value, most).result, least).result
+        return self._nearby[value]
 
     def _iota(self, type_: ir.Type, first: int = 0) -> ir.Value:
         if (type_, first) not in self._iotas:
@@ -243,8 +294,13 @@ class _Body:
         before = next(v for v in step.operands if self._loop.kinds.get(v) == "carried")
         return arith.SelectOp(self._mask, result, self.known[before]).result
 
-    def _loaded(self, step: Step) -> ir.Value:
+    def _place_of(self, step: Step) -> Place:
+        """The buffer and indices of a load or store; of the loop's own, which have one element, the buffer alone."""
         place = step.place
+        return place[:1] if place[0] in self._loop.own else place
+
+    def _loaded(self, step: Step) -> ir.Value:
+        place = self._place_of(step)
         if place not in self._stored:
             buffer, *indices = place
             type_ = self._type(step.results[0].type)
@@ -269,7 +325,7 @@ class _Body:
         return self._stored[place]
 
     def _store(self, step: Step) -> None:
-        place = step.place
+        place = self._place_of(step)
         buffer, *indices = place
         value = self.vector(step.operands[0])
         at = [self._scalars.get(value, value) for value in indices]
@@ -345,6 +401,10 @@ class _Body:
         self.known[value] = step(self._spread(value), self._iota(value.type)).result
         return self.known[value]
 
+    def scalar(self, value: ir.Value) -> ir.Value:
+        """What something linear is in the first lane."""
+        return self._scalars[value]
+
     def spread(self, value: ir.Value) -> ir.Value:
         """What something linear is in the first lane, in all lanes."""
         return vector.BroadcastOp(self._type(value.type), self._scalars[value]).result
@@ -358,6 +418,10 @@ class _Body:
 
     def _type(self, element: ir.Type) -> ir.Type:
         return ir.VectorType.get([self._loop.lanes], element)
+
+
+def _predicate(step: Step) -> int:
+    return ir.IntegerAttr(step.op.attributes["predicate"]).value
 
 
 def _beyond(at: ir.Value, distance: int) -> ir.Value:

@@ -10,7 +10,7 @@ from lamina.dialects.types import DYNAMIC, byte_size
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
 from lamina.passes.planning.program import Block, Branch, Call, Constant, Program, View, While
-from lamina.passes.stablehlo.facts import TERMINATORS, is_pure
+from lamina.passes.stablehlo.analysis.facts import TERMINATORS, is_pure
 from lamina.records import Record
 
 # A splat constant above this size is filled into the buffer that needs it; below, it is data.

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from lamina.passes.planning.advance import advance_last_readers
 from lamina.passes.planning.coalesce import Sharing, coalesce, result_group
+from lamina.passes.planning.concurrent_kernels import form_teams
 from lamina.passes.planning.lend import lend_results
 from lamina.passes.planning.liveness import Liveness, analyse
 from lamina.passes.planning.offsets import aligned, assign_offsets
@@ -24,7 +25,6 @@ from lamina.passes.planning.program import (
     values_read_in,
 )
 from lamina.passes.planning.rotate import Move, Rotation, Rotator
-from lamina.passes.planning.together import form_teams
 from lamina.records import Record
 
 

@@ -1,6 +1,6 @@
 // cuda_library.h -- products by NVIDIA's cuBLASLt, which is opened at run time where it is
 // installed: nothing of it is needed to build. What a product is, is described in
-// passes/gpu/product_library.py.
+// passes/gpu/product/library.py.
 #pragma once
 
 #include <memory>

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from kernel_runner import kernel
 
-from lamina.passes.linalg.contraction_blocks import blocks_of_rows
+from lamina.passes.linalg.products.contraction_blocks import blocks_of_rows
 
 RNG = np.random.default_rng(7)
 

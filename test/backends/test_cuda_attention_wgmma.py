@@ -21,7 +21,7 @@ from simt_program import Program
 import lamina
 import lamina.numpy as jnp
 from lamina.backends.cuda.cubin import assemble
-from lamina.passes.gpu.attention_wgmma import Tiles
+from lamina.passes.gpu.attention.wgmma_kernel import Tiles
 
 _RANDOM = np.random.default_rng(0)
 _BF16 = ml_dtypes.bfloat16

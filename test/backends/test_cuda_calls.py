@@ -16,7 +16,7 @@ import pytest
 from kernel_runner import link
 from sampling import examples
 
-from lamina.backends.llvm_codegen import CodegenOptions, Machine, emit
+from lamina.backends.llvm_codegen import CodegenOptions, TargetMachine, emit
 from lamina.backends.lowering import run_pipeline
 from lamina.backends.target import Target
 from lamina.dialects.context import context, parse
@@ -98,7 +98,7 @@ def _compiled(name: str) -> Callable[..., np.ndarray]:
             "convert-cf-to-llvm", "reconcile-unrealized-casts", "llvm-portable-float-constants",
         ), module)  # fmt: skip
         target = Target.host()
-        machine = Machine(target.triple, target.cpu, target.features)
+        machine = TargetMachine(target.triple, target.cpu, target.features)
         code = emit(translate_to_llvm_ir(module.operation), machine, CodegenOptions()).object
     library = link(code, name)
     function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(library[name])

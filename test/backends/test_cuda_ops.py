@@ -19,8 +19,8 @@ import lamina.numpy as jnp
 from lamina import lax
 from lamina.dialects.context import context
 from lamina.dialects.vendors import ir
-from lamina.passes.gpu import look_back, radix_sort, sort
-from lamina.passes.stablehlo import sort_order
+from lamina.passes.gpu.order import look_back, radix_sort, sort
+from lamina.passes.stablehlo.analysis import sort_order
 
 _RANDOM, _MORE = np.random.default_rng(0), np.random.default_rng(1)
 _PLACES = _RANDOM.integers(-40, 60, 3000).astype(np.int32)

@@ -14,8 +14,8 @@ from simt_program import Program
 import lamina
 import lamina.numpy as jnp
 from lamina import lax
-from lamina.passes.gpu import product_choice
-from lamina.passes.gpu.product_tiling import Tiling, choose_tiling, fma_unit
+from lamina.passes.gpu.product import choice as product_choice
+from lamina.passes.gpu.product.tiling import Tiling, choose_tiling, fma_unit
 
 _RANDOM = np.random.default_rng(0)
 

@@ -21,8 +21,8 @@ from simt_program import Program
 import lamina
 import lamina.numpy as jnp
 from lamina import lax
-from lamina.passes.gpu import product_choice
-from lamina.passes.gpu.product_tiling import Tiling, choose_tiling
+from lamina.passes.gpu.product import choice as product_choice
+from lamina.passes.gpu.product.tiling import Tiling, choose_tiling
 
 _RANDOM = np.random.default_rng(0)
 _BF16, _E4M3, _E5M2 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2

@@ -9,7 +9,7 @@ from kernel_runner import kernel, kernel_for
 
 from lamina.backends.cpu.fft_lanes import radices, roots_of_unity
 from lamina.backends.target import Target
-from lamina.passes.stablehlo.fourier import (
+from lamina.passes.stablehlo.analysis.fourier import (
     LARGEST_PRIME,
     LONGEST_LANE,
     is_generated,

@@ -1,12 +1,12 @@
-"""Machine code of LLVM text: the way of selecting instructions is of one module, not of the process."""
+"""TargetMachine code of LLVM text: the way of selecting instructions is of one module, not of the process."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from lamina.backends.llvm_codegen import FAST, CodegenOptions, Machine, emit
+from lamina.backends.llvm_codegen import FAST, CodegenOptions, TargetMachine, emit
 
-_HASWELL = Machine("x86_64-unknown-linux-gnu", "haswell", "")
+_HASWELL = TargetMachine("x86_64-unknown-linux-gnu", "haswell", "")
 _PRODUCT_AND_SUM = """define float @f(float %a, float %b, float %c) {
   %product = fmul contract float %a, %b
   %sum = fadd contract float %product, %c

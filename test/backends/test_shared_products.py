@@ -1,15 +1,26 @@
-"""Products that are calls of one function: its numbers, and that it is compiled once."""
+"""Products that are calls of one function for each type and order of factors: its numbers, and that it is
+compiled once."""
 
 from __future__ import annotations
 
+import ctypes
+import functools
+import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kernel_runner import link
 
 import lamina
 from lamina.backends.cpu import products
-from lamina.passes.stablehlo.gemm import SHARED_PRODUCT
+from lamina.backends.cpu.product_code import JOB, Shape, product_code
+from lamina.backends.llvm_codegen import OF_VECTORS, TargetMachine, emit
+from lamina.backends.target import Target
+from lamina.passes.stablehlo.analysis.product_choice import SHARED_PRODUCT
 from lamina.runtime.artifact import Artifact
 from lamina.runtime.executable import LoadError
 
@@ -26,6 +37,13 @@ def _x(*shape: int) -> np.ndarray:
     return _RANDOM.normal(size=shape)
 
 
+@pytest.fixture(autouse=True)
+def _always_shared():
+    """Whatever this machine would choose."""
+    with lamina.config.matrix_products("shared"):
+        yield
+
+
 def _compiled(function: Any, *arguments: Any, **options: Any) -> Any:
     return lamina.jit(function).lower(*arguments).compile(**options)
 
@@ -34,13 +52,101 @@ def _is_shared(compiled: Any) -> bool:
     return f'lamina.library = "{SHARED_PRODUCT}"' in compiled.as_text("fused")
 
 
-@pytest.mark.parametrize("m", [156, 157, 169, 182, 195, 511, 513, 1030])
-@pytest.mark.parametrize("k, n", [(256, 128), (257, 143), (700, 130), (65, 401)])
-def test_rows_columns_and_terms_of_any_number(m, k, n):
-    a, b = _x(m, k), _x(k, n)
-    compiled = _compiled(lambda a, b: a @ b, a, b)
+_ORDERS = {
+    "nn": lambda a, b: a @ b,
+    "nt": lambda a, b: a @ b.swapaxes(-1, -2),
+    "tn": lambda a, b: a.swapaxes(-1, -2) @ b,
+    "tt": lambda a, b: a.swapaxes(-1, -2) @ b.swapaxes(-1, -2),
+}
+_EPSILON = {np.float32: 2e-6, np.float64: 4e-15}
+
+
+@functools.cache
+def _function(vector_bits: int, bits: int, a_turned: bool, b_turned: bool) -> Callable[[int, int, int], None]:
+    target = Target.host()
+    symbol = f"product_{vector_bits}_{bits}_{a_turned}_{b_turned}"
+    code = product_code(symbol, vector_bits, bits, a_turned, b_turned)
+    emitted = emit(code, TargetMachine(target.triple, target.cpu, target.features), OF_VECTORS)
+    library = link(emitted.object, symbol)
+    _libraries.append(library)
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(library[symbol])
+
+
+_libraries: list[Any] = []  # as long as their code is called
+
+
+def _factors(order: str, batch: tuple[int, ...], m: int, n: int, k: int, dtype: Any) -> tuple[np.ndarray, ...]:
+    a = _x(*batch, m, k) if order[0] == "n" else _x(*batch, k, m)
+    b = _x(*batch, k, n) if order[1] == "n" else _x(*batch, n, k)
+    return a.astype(dtype), b.astype(dtype)
+
+
+def _assert_product(found: Any, order: str, a: np.ndarray, b: np.ndarray) -> None:
+    """Each sum within what its rounding may come to."""
+    wide = _ORDERS[order](a.astype(np.float64), b.astype(np.float64))
+    most = _ORDERS[order](abs(a.astype(np.float64)), abs(b.astype(np.float64)))
+    assert found.dtype == a.dtype
+    assert (abs(np.asarray(found) - wide) <= _EPSILON[a.dtype.type] * most * 4).all()
+
+
+@pytest.mark.parametrize("order", _ORDERS)
+@pytest.mark.parametrize("m, n, k", [(511, 343, 257), (323, 330, 393), (913, 64, 700), (500, 1030, 65)])
+def test_rows_columns_and_terms_of_any_number(order, m, n, k):
+    a, b = _factors(order, (), m, n, k, np.float64)
+    compiled = _compiled(_ORDERS[order], a, b)
     assert _is_shared(compiled)
-    np.testing.assert_allclose(np.asarray(compiled(a, b)), a @ b, rtol=1e-11, atol=1e-11)
+    _assert_product(compiled(a, b), order, a, b)
+
+
+def test_of_f32():
+    a, b = _factors("nn", (), 500, 300, 260, np.float32)
+    compiled = _compiled(_ORDERS["nn"], a, b)
+    assert _is_shared(compiled)
+    _assert_product(compiled(a, b), "nn", a, b)
+
+
+@pytest.mark.parametrize("order", _ORDERS)
+def test_a_batch(order):
+    a, b = _factors(order, (3,), 170, 180, 190, np.float64)
+    compiled = _compiled(_ORDERS[order], a, b)
+    assert _is_shared(compiled)
+    _assert_product(compiled(a, b), order, a, b)
+
+
+def test_a_batch_whose_matrices_lie_apart():
+    """Heads between rows and columns; one matrix for all of a batch."""
+    a, b = _x(170, 3, 190).astype(np.float32), _x(180, 3, 190).astype(np.float32)
+    compiled = _compiled(lambda a, b: lamina.numpy.einsum("qhd,khd->hqk", a, b), a, b)
+    _assert_product(compiled(a, b), "nt", a.swapaxes(0, 1), b.swapaxes(0, 1))
+    c = _x(190, 180).astype(np.float32)
+    compiled = _compiled(lambda a, c: lamina.numpy.matmul(a, c), a.swapaxes(0, 1).copy(), c)
+    _assert_product(compiled(a.swapaxes(0, 1).copy(), c), "nn", a.swapaxes(0, 1), np.broadcast_to(c, (3, 190, 180)))
+
+
+@settings(max_examples=int(os.environ.get("LAMINA_TEST_EXAMPLES", 40)), deadline=None)
+@given(
+    vector_bits=st.sampled_from((128, 256, 512)), dtype=st.sampled_from(list(_EPSILON)),
+    order=st.sampled_from(list(_ORDERS)), m=st.integers(1, 400), n=st.integers(1, 150), k=st.integers(1, 450),
+    batch=st.integers(1, 3),
+)  # fmt: skip
+def test_code_for_vectors_of_any_width(vector_bits, dtype, order, m, n, k, batch):
+    """The function itself, whose wide vectors a processor without them does in halves."""
+    bits = 8 * np.dtype(dtype).itemsize
+    turned = [letter == "t" for letter in order]
+    function = _function(vector_bits, bits, *turned)
+    a, b = _factors(order, (batch,), m, n, k, dtype)
+    c = np.full((batch, m, n), np.nan, dtype)
+    rows, chunks, panels = Shape(vector_bits, bits, *turned).division(m, n)
+    words = dict(
+        a=a.ctypes.data, lda=a.strides[1], b=b.ctypes.data, ldb=b.strides[1], c=c.ctypes.data, ldc=c.strides[1],
+        m=m, n=n, k=k, rows=rows, chunks=chunks, panels=panels,
+        next_a=a.strides[0], next_b=b.strides[0], next_c=c.strides[0],
+    )  # fmt: skip
+    job = np.array([words[name] for name in JOB], np.int64)
+    tasks = batch * chunks * panels
+    function(job.ctypes.data, tasks // 2, tasks)  # in any order
+    function(job.ctypes.data, 0, tasks // 2)
+    _assert_product(c, order, a, b)
 
 
 def test_what_is_not_finite_stays_where_it_is():
@@ -53,17 +159,15 @@ def test_what_is_not_finite_stays_where_it_is():
     np.testing.assert_allclose(np.asarray(compiled(a, b)), wanted, rtol=1e-11, atol=1e-11)
 
 
-def test_only_products_that_stand_alone():
+def test_what_makes_a_factor_or_follows_is_done_beside_it():
     a, b, c = _x(200, 200), _x(200, 200), _x(200, 200)
     for function in (
-        lambda a, b, c: a @ b + c,  # what follows is done on the sums
-        lambda a, b, c: (a + c) @ b,  # and what makes a factor, panel by panel
+        lambda a, b, c: a @ b + c,
+        lambda a, b, c: (a + c) @ b,
         lambda a, b, c: a @ np.exp(b) if isinstance(b, np.ndarray) else a @ lamina.numpy.exp(b),
-        lambda a, b, c: a.T @ b,
-        lambda a, b, c: a @ b.T,
     ):
         compiled = _compiled(function, a, b, c)
-        assert not _is_shared(compiled)
+        assert _is_shared(compiled)
         np.testing.assert_allclose(np.asarray(compiled(a, b, c)), function(a, b, c), rtol=1e-11, atol=1e-10)
 
 

@@ -87,6 +87,15 @@ def test_updates_out_of_bounds(kind):
         assert [m.jit(checked)(x, i)[0].get() is None for i in (1, len(X))] == [True, False]
 
 
+@pytest.mark.parametrize("place", [5, -7, 2, -3])
+def test_constant_indices_out_of_bounds(place):
+    for m, c in ((LAMINA, checkify), (JAX, jax_checkify)):
+        checked = c.checkify(lambda x, i=place: x[i], errors=c.index_checks)
+        x = m.np.asarray(X[:3])
+        found = [f(x)[0].get() for f in (checked, m.jit(checked))]
+        assert [error is None for error in found] == [-3 <= place < 3] * 2
+
+
 def test_the_test_of_a_loop_is_checked():
     def loop(m, c, limit):
         def again(i):

@@ -1,4 +1,4 @@
-"""Arrays whose columns are walked several times, in blocks that are copied (`linalg-columns-in-parts`):
+"""Arrays whose columns are walked several times, in blocks that are copied (`linalg-block-columns`):
 beside SciPy in f64, for shapes that are copied and shapes that are not."""
 
 from __future__ import annotations

@@ -80,3 +80,19 @@ def test_threads_change_no_bit():
     finally:
         lamina.set_num_threads(None)
     np.testing.assert_array_equal(found[0].view(np.int64), found[1].view(np.int64))
+
+
+@pytest.mark.parametrize("count", [3, 8, 100, 1024])
+def test_what_is_done_in_place_of_an_argument_around_a_pad(count):
+    """Columns are read into a temporary of one element before they are overwritten."""
+
+    def distance(p):
+        return jnp.minimum(jnp.linalg.norm(p - jnp.array([0.0, 0.0, 3.0])) - 1, p[1] + 1)
+
+    points = (np.random.default_rng(0).standard_normal((count, 3)) * 2).astype(np.float32)
+    away = points - np.array([0, 0, 3], np.float32)
+    length = np.linalg.norm(away, axis=1, keepdims=True)
+    nearer = (length[:, 0] - 1 < points[:, 1] + 1)[:, None]
+    wanted = np.where(nearer, away / length, np.array([0, 1, 0], np.float32))
+    got = lamina.jit(lamina.vmap(lamina.grad(distance)))(points)
+    np.testing.assert_allclose(np.asarray(got), wanted, rtol=1e-5, atol=1e-6)

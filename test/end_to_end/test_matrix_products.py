@@ -116,7 +116,7 @@ def test_the_environment_says_it(tmp_path):
     assert said == [["output", "False"], ["library", "False"], ["output", "False"], ["library", "True"]]
     wrong = run("openblas")
     assert wrong.returncode and (
-        "LAMINA_MATRIX_PRODUCTS='openblas': expected one of auto, kernel, library" in wrong.stderr
+        "LAMINA_MATRIX_PRODUCTS='openblas': expected one of auto, kernel, shared, library" in wrong.stderr
     )
 
 
@@ -163,14 +163,14 @@ def test_large_products_of_f64_are_ours(m, k, n, form):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("m, n, who", [(200, 160, "kernel"), (64, 300, "kernel"), (300, 64, "library")])
-def test_products_with_a_vector_are_ours_but_for_sums_of_few_columns(dtype, m, n, who):
+@pytest.mark.parametrize("m, n", [(200, 160), (64, 300), (300, 64), (1000, 20)])
+def test_products_with_a_vector_are_ours(dtype, m, n):
     a, x, y = _x(m, n, dtype=dtype), _x(n, dtype=dtype), _x(m, dtype=dtype)
     with lamina.enable_x64(True):
-        for function, vector, does in ((lambda a, x: a @ x, x, "kernel"), (lambda a, y: y @ a, y, who)):
+        for function, vector in ((lambda a, x: a @ x, x), (lambda a, y: y @ a, y)):
             jitted = lamina.jit(function)
             found = jitted(a, vector)
-            assert _of_call(jitted, a, vector) == does
+            assert _of_call(jitted, a, vector) == "kernel"
             wanted = function(a.astype(np.float64), vector.astype(np.float64))
             np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-4, atol=1e-4)
 
@@ -248,7 +248,7 @@ def test_wrong_options_are_refused():
     x = _x(4, 4)
     for wrong, error, text in (
         ({"matrix_products": "blas"}, ValueError, "config option matrix_products: expected one of auto, kernel, "
-                                                  "library; got 'blas'"),
+                                                  "shared, library; got 'blas'"),
         ({"matrix_product": "kernel"}, ValueError, "No such compile option: 'matrix_product'. Did you mean "
                                                    "matrix_products"),
         ({"enable_x64": True}, ValueError, "'enable_x64'. It is a setting: use lamina.config.update"),
@@ -259,7 +259,7 @@ def test_wrong_options_are_refused():
             lamina.jit(_product, compiler_options=wrong)
         with pytest.raises(error, match=text):
             lamina.jit(_product).lower(x, x).compile(wrong)
-    with pytest.raises(ValueError, match="expected one of auto, kernel, library; got True"):
+    with pytest.raises(ValueError, match="expected one of auto, kernel, shared, library; got True"):
         config.update("matrix_products", True)
     assert config.matrix_products.value == "auto"
 

@@ -188,7 +188,7 @@ def test_averages():
     check(lambda m: m.np.average(X, axis=(0, 1), weights=X[..., 0], returned=True), rtol=1e-4)
     check(lambda m: m.np.average(np.arange(4), weights=np.arange(4)))
     check(lambda m: m.np.average(X, weights=X, keepdims=True), rtol=1e-4)
-    with pytest.raises(TypeError, match="Axis must be specified"):
+    with pytest.raises(ValueError, match="Axis must be specified"):
         jnp.average(X, weights=w)
 
 
@@ -206,6 +206,9 @@ def test_medians():
     for axis in (None, 0, 1, (0, 1)):
         check(lambda m, a=axis: m.np.median(X, axis=a))
     check(lambda m: m.np.median(np.arange(6)))
+    check(lambda m: (m.np.nanmedian(np.zeros(0)), m.np.median(np.zeros((0, 3)), axis=1)))
+    with pytest.raises(ValueError, match="median of no elements"):
+        jnp.median(jnp.zeros((2, 0)), axis=1)
     check(lambda m: m.np.nanmedian(np.array([1.0, np.nan, 3.0, 4.0])))
 
 

@@ -8,10 +8,30 @@ from oracle import check, check_all
 import lamina
 import lamina.numpy as jnp
 from lamina import errors
+from lamina.numpy import diagonals, differences, extrema, products, reductions, statistics
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(3, 4)).astype(np.float32)
 CLOSE = {"rtol": 3e-5, "atol": 2e-6}
+
+
+@pytest.mark.parametrize("name, inside, arguments", [
+    ("clip", extrema._clipped, (X, -1, 1)),
+    ("cov", statistics._covariance, (X,)),
+    ("convolve", statistics._slid, (X[0], X[1])),
+    ("count_nonzero", reductions._count, (X, [0, 1])),
+    ("cross", products._cross, (X[:, :3], X[:, 1:])),
+    ("diff", differences._diff, (X, 2, 0, 1.0)),
+    ("kron", products._kron, (X, X)),
+    ("ptp", reductions._range, (X, 1)),
+    ("trace", products._sum_of_diagonal, (X, 1)),
+    ("tril", diagonals._on_one_side, (X, 1)),
+])  # fmt: skip
+def test_several_operations_are_one_program(name, inside, arguments):
+    got = getattr(jnp, name)(*arguments)
+    assert inside.jitted
+    want = getattr(np, name)(*(tuple(a) if isinstance(a, list) else a for a in arguments))
+    np.testing.assert_allclose(np.asarray(got), want, **CLOSE)
 
 
 def test_windows():

@@ -125,6 +125,7 @@ def test_randint():
         r.randint(KEY, (2, 3), np.array([0, 10, 20]), 30),
         m.jit(lambda k, n: r.randint(k, (4,), 0, n))(KEY, 7),
     ])  # fmt: skip
+    same(lambda r, m: r.randint(KEY, (7,), 0.5, np.float32(9.5)))
     with pytest.raises(TypeError, match="randint only accepts integer dtypes"):
         random.randint(KEY, (2,), 0, 3, "float32")
 

@@ -173,3 +173,102 @@ def test_rolled_by_the_number_of_a_step(shape):
     for i in range(30):
         wanted = np.float32(0.5) * np.roll(wanted, 3 * i - 20, -1) + np.roll(x, -i, -1)
     np.testing.assert_allclose(lamina.jit(f)(x), wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.complex64])
+@pytest.mark.parametrize("rows, columns", [(3, 5), (17, 12), (150, 9), (33, 1)])
+def test_sums_over_columns_read_them_where_they_lie(dtype, rows, columns):
+    """A sum of three terms is none any longer."""
+    a = (RNG.standard_normal((rows, columns)) * 4).astype(dtype)
+    row = (RNG.standard_normal(rows) * 4).astype(dtype)
+
+    def f(a, row):
+        def step(j, sums):
+            kept = jnp.where(jnp.arange(rows) < j, row, 0)
+            return sums.at[j].set(jnp.sum(kept * a[:, j] - a[:, columns - 1 - j], dtype=a.dtype))
+
+        return lax.fori_loop(0, columns, step, jnp.zeros(columns, a.dtype))
+
+    wanted = [
+        np.sum(np.where(np.arange(rows) < j, row, 0) * a[:, j] - a[:, columns - 1 - j]) for j in range(columns)
+    ]
+    with lamina.enable_x64(True):
+        compiled = lamina.jit(f).lower(a, row).compile()
+        assert rows == 3 or "fused_dynamic_slice" not in compiled.as_text("linalg"), "a column is copied"
+        tolerance = 1e-3 if dtype in (np.float32, np.complex64) else 1e-11
+        np.testing.assert_allclose(np.asarray(compiled(a, row)), wanted, rtol=tolerance, atol=tolerance)
+
+
+def test_columns_of_several_dimensions_and_what_stands_beside_them():
+    a = RNG.standard_normal((4, 6, 5))
+    w = np.arange(6.0)
+
+    def f(a, w):
+        def step(j, found):
+            sums, most = found
+            column = a[j % 4, :, j]
+            sums = sums.at[j].set(jnp.dot(jnp.flip(w), column))
+            return sums, jnp.maximum(most, jnp.max(a[:, :, j] * w, axis=1))
+
+        return lax.fori_loop(0, 5, step, (jnp.zeros(5), jnp.full(4, -jnp.inf)))
+
+    with lamina.enable_x64(True):
+        sums, most = lamina.jit(f)(a, w)
+        np.testing.assert_allclose(sums, [w[::-1] @ a[j % 4, :, j] for j in range(5)], rtol=1e-12)
+        np.testing.assert_allclose(most, np.max(a * w[:, None], axis=(1, 2)), rtol=1e-12)
+
+
+def test_a_column_that_is_written_while_it_is_summed():
+    """As in factorisations by rows: each element comes from a product of a row and a column of the same array."""
+    n = 23
+    a = RNG.standard_normal((n, n)) + np.eye(n) * 2 * n
+    wanted = a.copy()
+    for i in range(n):
+        for j in range(n):
+            until = min(i, j)
+            wanted[i, j] -= wanted[i, :until] @ wanted[:until, j]
+            if j < i:
+                wanted[i, j] /= wanted[j, j]
+
+    def f(a):
+        places = jnp.arange(n)
+
+        def reduced(i, j, until, a):
+            return a[i, j] - jnp.dot(jnp.where(places < until, a[i, :], 0.0), a[:, j])
+
+        def row(i, a):
+            a = lax.fori_loop(0, i, lambda j, a: a.at[i, j].set(reduced(i, j, j, a) / a[j, j]), a)
+            return lax.fori_loop(i, n, lambda j, a: a.at[i, j].set(reduced(i, j, i, a)), a)
+
+        return lax.fori_loop(0, n, row, a)
+
+    with lamina.enable_x64(True):
+        np.testing.assert_allclose(lamina.jit(f)(a), wanted, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("of", [np.int32, np.int64])
+@pytest.mark.parametrize("name", ["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"])
+def test_masks_of_places_beside_any_number(name, of):
+    """A mask is compared with how far a number is from where lanes begin: that must not overflow."""
+    count, width = 12, 77
+    rows = RNG.standard_normal((count, width))
+    least, most = np.iinfo(of).min, np.iinfo(of).max
+    numbers = np.array([least, least + 1, -1, 0, 1, 3, 40, width - 1, width, width + 1, most - 1, most], of)
+
+    def f(rows, numbers):
+        places = jnp.arange(width, dtype=of)
+
+        def step(i, sums):
+            there, back = getattr(jnp, name)(places, numbers[i]), getattr(jnp, name)(numbers[i], places)
+            kept = jnp.where(there, rows[i], 0.0)
+            return sums.at[i].set(jnp.dot(kept, kept) + 100 * jnp.sum(jnp.where(back, rows[i], 0.0)))
+
+        return lax.fori_loop(0, count, step, jnp.zeros(count))
+
+    places, compare = np.arange(width, dtype=of), getattr(np, name)
+    wanted = [
+        np.sum(np.where(compare(places, n), row, 0) ** 2) + 100 * np.sum(np.where(compare(n, places), row, 0))
+        for row, n in zip(rows, numbers)
+    ]
+    with lamina.enable_x64(True):
+        np.testing.assert_allclose(lamina.jit(f)(rows, numbers), wanted, rtol=1e-12, atol=1e-11)

@@ -138,8 +138,9 @@ def test_bounds():
         "switch": [m.lax.switch(s, [lambda: 1, lambda: 2]) for s in (-3, 5)],
         "nonzero": m.np.nonzero(x > 2, size=4), "unique": m.np.unique(i, size=5),
     }, x, i, jit=True)  # fmt: skip
-    with pytest.warns(FutureWarning, match="incompatible types"):
+    with pytest.warns(FutureWarning, match="incompatible types") as caught:
         assert jnp.arange(3).at[0].set(1.7)[0] == 1
+    assert caught[0].filename == __file__
     for bad in ([0, 1], 1.0):
         with pytest.raises(TypeError):
             jnp.arange(3)[bad]

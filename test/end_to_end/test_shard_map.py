@@ -11,9 +11,11 @@ from oracle import assert_same
 
 import lamina
 import lamina.numpy as jnp
+from lamina.partitioning import missing
 from lamina.sharding import NamedSharding
 
 pytestmark = pytest.mark.usefixtures("eight_devices")
+partitioned = pytest.mark.skipif(missing() is not None, reason="needs lamina[sharding]")
 P, PJ = lamina.P, jax.P
 X = np.arange(48, dtype=np.float32).reshape(8, 6) / 10
 W = np.cos(np.arange(24, dtype=np.float32)).reshape(6, 4)
@@ -218,3 +220,51 @@ def test_a_shape_like_an_array_is_placed_as_it_is() -> None:
     like = lamina.ShapeDtypeStruct.like(lamina.device_put(jnp.arange(8), place))
     assert (like.shape, like.dtype, like.sharding) == ((8,), np.int32, place)
     assert lamina.ShapeDtypeStruct.like(jnp.float32(2)).sharding is None
+
+
+def test_gradients_of_small_weights_are_one_message() -> None:
+    mesh = lamina.make_mesh((4,), ("d",))
+    weights = [(np.cos(np.arange(36.0)).reshape(6, 6).astype("f") * i, X[i]) for i in range(1, 4)]
+
+    def gradient(x):
+        def loss(weights):
+            out = x
+            for matrix, bias in weights:
+                out = jnp.tanh(out @ matrix + bias)
+            return jnp.sum(out)
+
+        return lamina.grad(loss)(weights)
+
+    def sums(x):
+        return lamina.tree.map(lambda g: lamina.lax.psum(g, "d"), gradient(x))
+
+    step = lamina.jit(lamina.shard_map(sums, mesh=mesh, in_specs=P("d"), out_specs=P(), check_vma=False))
+    assert step.lower(X).compile().as_text("optimized").count('"stablehlo.all_reduce"(') == 1
+    terms = [lamina.jit(gradient)(X[i : i + 2]) for i in range(0, 8, 2)]
+    alone = lamina.tree.map(lambda *each: sum(map(np.asarray, each)), *terms)
+    lamina.tree.map(np.testing.assert_array_equal, step(X), alone)
+
+
+@partitioned
+def test_over_some_axes_types_say_how_blocks_lie_over_the_others() -> None:
+    devices = np.array(lamina.devices()).reshape(2, 2, 2)
+    mesh = lamina.sharding.Mesh(devices, ("i", "j", "k"), axis_types=(lamina.sharding.AxisType.Explicit,) * 3)
+    with lamina.set_mesh(mesh):
+        x = lamina.device_put(X[:, :4], P("i", "j"))
+
+        def sines(x):
+            assert lamina.typeof(x).sharding.spec == P(None, "j")
+            assert lamina.typeof(x).mat.invarying(lamina.sharding.get_abstract_mesh()) == set()
+            inner = lamina.shard_map(jnp.sin, in_specs=P(None, "j"), out_specs=P(None, "j"))  # over j, k
+            return lamina.lax.psum(lamina.jit(jnp.tanh)(inner(x)), "i")
+
+        f = lamina.shard_map(sines, in_specs=P("i"), out_specs=P(), axis_names={"i"})
+        out = lamina.jit(f)(x)
+        assert out.sharding.spec == P(None, "j")
+        wanted = np.tanh(np.sin(X[:, :4]))
+        np.testing.assert_allclose(np.asarray(out), wanted[:4] + wanted[4:], rtol=1e-5)
+        grads = lamina.jit(lamina.grad(lambda x: jnp.sum(f(x))))(x)
+        assert grads.sharding.spec == P("i", "j")
+        np.testing.assert_allclose(
+            np.asarray(grads), np.cos(X[:, :4]) / np.cosh(np.sin(X[:, :4])) ** 2, rtol=1e-5
+        )

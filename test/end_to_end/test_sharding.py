@@ -171,6 +171,16 @@ MAKERS = {
     "repeat": lambda m, s: m.numpy.repeat(np.arange(4), 2, out_sharding=s),
     "gamma": lambda m, s: m.random.gamma(m.random.key(0), 2.0, (8,), out_sharding=s),
     "permutation": lambda m, s: m.random.permutation(m.random.key(0), 8, out_sharding=s),
+    "array": lambda m, s: m.numpy.array(np.arange(8), out_sharding=s),
+    "asarray": lambda m, s: m.numpy.asarray(np.arange(8), out_sharding=s),
+    "reshape": lambda m, s: m.numpy.reshape(np.arange(8).reshape(2, 4), 8, out_sharding=s),
+    "ravel": lambda m, s: m.numpy.ravel(np.arange(8).reshape(2, 4), out_sharding=s),
+    "lax.full": lambda m, s: m.lax.full((8,), 3, sharding=s),
+    "lax.full_like": lambda m, s: m.lax.full_like(np.zeros(8), 3, sharding=s),
+    "lax.reshape": lambda m, s: m.lax.reshape(np.arange(8).reshape(2, 4), (8,), out_sharding=s),
+    "lax.broadcast": lambda m, s: m.lax.broadcast(2.0, (8,), out_sharding=s),
+    "lax.broadcast_in_dim": lambda m, s: m.lax.broadcast_in_dim(2.0, (8,), (), out_sharding=s),
+    "lax.broadcasted_iota": lambda m, s: m.lax.broadcasted_iota(np.int32, (8,), 0, out_sharding=s),
 }
 
 

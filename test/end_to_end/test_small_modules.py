@@ -9,6 +9,7 @@ from jax.experimental import multihost_utils as jax_multihost_utils
 import lamina
 import lamina.numpy as jnp
 from lamina.experimental import hijax, layout, mesh_utils, multihost_utils, pjit
+from lamina.experimental.compilation_cache import compilation_cache
 from lamina.extend import backend, core
 from lamina.extend import random as extend_random
 from lamina.interpreters import partial_eval as pe
@@ -34,6 +35,20 @@ def test_one_process():
     lamina.distributed.shutdown()
     with pytest.raises(RuntimeError, match="start all of them at once, by `mpiexec -n 2"):
         lamina.distributed.initialize("localhost:1234", num_processes=2, process_id=0)
+
+
+def test_the_folder_of_compiled_programs(tmp_path, monkeypatch):
+    monkeypatch.setenv("LAMINA_CACHE", "1")
+    before = lamina.config.cache_dir.value
+    try:
+        compilation_cache.set_cache_dir(tmp_path / "programs")
+        assert lamina.config.jax_compilation_cache_dir == str(tmp_path / "programs")
+        lamina.jit(lambda x: x * 3.0625 + 1)(2.0)
+        assert any((tmp_path / "programs").iterdir())
+        compilation_cache.reset_cache()
+        assert lamina.config.cache_dir.value is None
+    finally:
+        lamina.config.update("cache_dir", before)
 
 
 def test_meshes_and_shardings():

@@ -120,3 +120,65 @@ def test_systems_and_eigenvalues():
     np.testing.assert_allclose(values, lobpcg_standard(matrix, start, 60, 1e-5)[0], rtol=1e-3)
     with pytest.raises(ValueError, match="search dim"):
         linalg.lobpcg_standard(matrix[:10, :10], start[:10])
+
+
+@pytest.mark.parametrize("name", ["COO", "CSR", "CSC"])
+def test_formats_of_matrices(name):
+    def all_of(lib, sparse):
+        kind, v = getattr(sparse, name), lib.numpy.arange(4, dtype=np.float32)
+        a = kind.fromdense(X)
+        made = {
+            "parts": lib.tree.leaves(a), "of transpose": lib.tree.leaves(a.T),
+            "dense": lib.jit(lambda a: a.todense())(a), "padded": kind.fromdense(X, nse=6).todense(),
+            "v": lib.jit(lambda a, v: a @ v)(a, v), "m": a @ lib.numpy.outer(v, v),
+            "T": a.T @ v[:3], "eye": sparse.eye(3, 4, k=1, sparse_format=name.lower()).todense(),
+            "none": sparse.empty((2, 3), sparse_format=name.lower()).todense(),
+            "grad": lib.grad(lambda d: (kind((d, *lib.tree.leaves(a)[1:]), shape=a.shape) @ v).sum())(a.data),
+        }  # fmt: skip
+        return made, repr(a)
+
+    (got, shown), (want, wanted) = all_of(lamina, sparse), all_of(jax, jax_sparse)
+    assert shown == wanted
+    for key, value in got.items():
+        for x, y in zip(lamina.tree.leaves(value), jax.tree.leaves(want[key]), strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-6, err_msg=key)
+    a = getattr(sparse, name).fromdense(X)
+    np.testing.assert_array_equal((-a * 3).todense(), -3 * X)
+    np.testing.assert_array_equal(np.ones(3, np.float32) @ a, X.sum(0))
+    np.testing.assert_array_equal(sparse.sparsify(jnp.sin)(a).todense(), jnp.sin(X))
+    np.testing.assert_array_equal(sparse.grad(lambda a: (a @ X[0]).sum())(a).data, X[0][a.to_bcoo().indices[:, 1]])
+    with pytest.raises(NotImplementedError, match="two sparse"):
+        a @ a
+    with pytest.raises(NotImplementedError, match=r"shape \(\)"):
+        a @ 2.0
+    with pytest.raises(NotImplementedError, match="axes"):
+        a.transpose((0, 1))
+    with pytest.raises(ValueError, match="matrix"):
+        type(a)(lamina.tree.leaves(a), shape=(3,))
+
+
+def test_functions_of_formats():
+    for kind in ("coo", "csr"):
+        for lib in (sparse, jax_sparse):
+            a = getattr(lib, f"{kind}_fromdense")(X)
+            matvec, matmat = getattr(lib, f"{kind}_matvec"), getattr(lib, f"{kind}_matmat")
+            np.testing.assert_allclose(matvec(a, X[1]), X @ X[1])
+            np.testing.assert_allclose(matvec(a, X[:, 1], transpose=True), X.T @ X[:, 1])
+            np.testing.assert_allclose(matmat(a, X.T), X @ X.T)
+            np.testing.assert_allclose(matmat(a, X, transpose=True), X.T @ X)
+            np.testing.assert_array_equal(getattr(lib, f"{kind}_todense")(a), X)
+    with pytest.raises(ValueError, match="sparse_format"):
+        sparse.eye(2, sparse_format="dia")
+
+
+def test_functions_of_matrices_by_rows():
+    a = sparse.BCSR.fromdense(X)
+    numbers = (((0,), (0,)), ((), ()))
+    np.testing.assert_allclose(sparse.bcsr_dot_general(a, X, dimension_numbers=numbers), X.T @ X)
+    np.testing.assert_array_equal(sparse.bcsr_extract(a.indices, a.indptr, X), a.data)
+    for axis in (0, 1):
+        found = sparse.bcsr_concatenate([a, a], dimension=axis).todense()
+        np.testing.assert_array_equal(found, np.concatenate([X, X], axis))
+    row = sparse.BCSR.fromdense(X[:1])
+    wide = sparse.bcsr_broadcast_in_dim(row, shape=(3, 4), broadcast_dimensions=(0, 1))
+    np.testing.assert_array_equal(wide.todense(), np.broadcast_to(X[:1], (3, 4)))

@@ -76,6 +76,15 @@ def test_make_jaxpr_with_static_arguments_and_shapes():
                      lamina.ShapeDtypeStruct((3,), np.float32))  # fmt: skip
 
 
+def test_make_jaxpr_with_named_axes():
+    make = lamina.make_jaxpr(lambda x: lamina.lax.psum(x, "i"), axis_env=[("i", 4)])
+    assert "psum" in str(make(X))
+    size = lamina.make_jaxpr(lambda: lamina.lax.axis_size("i"), axis_env=[("i", 4)])()
+    assert size.jaxpr.outvars[0].val == 4
+    with pytest.raises(NameError, match="unbound axis name"):
+        lamina.make_jaxpr(lambda x: lamina.lax.psum(x, "i"))(X)
+
+
 def test_jaxprs_of_the_seeds():
     def my_function(x):
         y = x * 2

@@ -1,4 +1,4 @@
-"""Many short rows, which are turned so that vectors go across them (`linalg-turn-short-rows`): beside SciPy
+"""Many short rows, which are turned so that vectors go across them (`linalg-pack-short-rows`): beside SciPy
 and NumPy, for rows that fill blocks and rows that don't, and for what is no number."""
 
 from __future__ import annotations

@@ -37,6 +37,7 @@ BY_PLUGIN = {
     "blackjax_sampling": "blackjax",
     "diffrax_equations": "diffrax",
     "equinox_models": "equinox",
+    "flax_by_jax": "flax",
     "jaxopt_solvers": "jaxopt",
     "keras_training": "keras",
     "optax_training": "optax",

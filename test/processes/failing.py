@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import sys
 import time
 
@@ -35,6 +36,13 @@ def main(case: str) -> None:
             time.sleep(60)
         if case == "ends":
             return
+    if case == "unreachable":
+        from lamina import distributed
+
+        distributed._LAUNCHER_SECONDS = 0.0
+        if rank == 1:  # what its kernel does when the link is gone, the others' kernels do after a time-out
+            next(iter(distributed._watch.peers.values())).shutdown(socket.SHUT_WR)
+            time.sleep(60)
     if case == "callback":
 
         def fails(x):

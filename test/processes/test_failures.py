@@ -5,6 +5,8 @@ import time
 import pytest
 from processes.ranks import run_ranks
 
+from lamina.runtime import mpi
+
 
 @pytest.mark.parametrize(
     ("case", "said"),
@@ -19,11 +21,13 @@ from processes.ranks import run_ranks
         ("differ", "of 2, which never came to it"),
         ("absent", "waited 3 s for 2 processes to call distributed.initialize"),
         ("killed", "Killed (signal 9)"),
+        ("unreachable", "process 0 of 2 ends: process 1 can't be reached any more"),
     ],
 )
 def test_all_end(case: str, said: str) -> None:
     start = time.perf_counter()
-    done = run_ranks(2, "failing.py", case, LAMINA_COLLECTIVE_TIMEOUT="2")
+    seconds = "60" if case == "unreachable" else "2"  # the watch comes first
+    done = run_ranks(2, "failing.py", case, LAMINA_COLLECTIVE_TIMEOUT=seconds)
     text = done.stdout + done.stderr
     assert done.returncode != 0, text
     assert said in text
@@ -64,3 +68,10 @@ def test_a_process_ends_though_mpi_can_not_end_the_others() -> None:
     done = run_ranks(0, "-c", code)
     assert done.returncode == 1
     assert "process 1 of 2 ends" in done.stderr
+
+
+def test_mpich_without_shared_memory_is_told_before_it_ends_the_process(monkeypatch) -> None:
+    monkeypatch.setattr(mpi, "_SHARED_MEMORY", "/dev/there-is-none")
+    with pytest.raises(mpi.MpiError, match="mount a tmpfs on it"):
+        mpi._check_shared_memory("MPICH Version: 5.0.2")
+    mpi._check_shared_memory("Open MPI v6.0.0")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import ml_dtypes
@@ -28,6 +28,9 @@ class Program:
     tolerance: float = 0.0
     reads_beyond: bool = False
     """Whether it reads shared memory that nobody wrote, and leaves what it read."""
+    architectures: tuple[int, ...] = (80, 90)
+    boxes: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    """Of arguments that are tensor maps, by their place, the innermost dimension first."""
 
     def file(self, arch: int) -> str:
         return f"{self.name.replace(' ', '_')}-sm_{arch}.ptx"
@@ -40,8 +43,8 @@ PROGRAMS: list[Program] = []
 
 
 def _program(name: str, source: str, threads: int, blocks: int, arguments: Callable, wanted: Callable,
-             tolerance: float = 0.0, reads_beyond: bool = False) -> None:  # fmt: skip
-    PROGRAMS.append(Program(name, source, threads, blocks, arguments, wanted, tolerance, reads_beyond))
+             tolerance: float = 0.0, reads_beyond: bool = False, **others: Any) -> None:  # fmt: skip
+    PROGRAMS.append(Program(name, source, threads, blocks, arguments, wanted, tolerance, reads_beyond, **others))
 
 
 def _integers(n: int, dtype: Any = np.int32, low: int = -1000, high: int = 1000) -> Callable:
@@ -579,3 +582,347 @@ def _coalesced(n: int) -> int:
     warp = range(n // 32 * 32, n // 32 * 32 + 32)
     mine = [m for m in warp if m % 3 == 0]
     return len(mine) * 100 + mine.index(n)
+
+
+# ---- arithmetic of every type --------------------------------------------------------------------
+_WHOLE = {"short": np.int16, "unsigned short": np.uint16, "int": np.int32, "unsigned": np.uint32,
+          "long long": np.int64, "unsigned long long": np.uint64, "signed char": np.int8}  # fmt: skip
+for _type, _number in _WHOLE.items():
+    _program(
+        f"arithmetic of {_type}",
+        f"""extern "C" __global__ void k(const {_type}* x, const {_type}* y, {_type}* out) {{
+            typedef {_type} T;
+            T a = x[threadIdx.x], b = y[threadIdx.x], *o = out + threadIdx.x * 12;
+            o[0] = a < b ? a : T(1); o[1] = a <= b ? b : T(2); o[2] = a > b ? a : T(3); o[3] = a >= b ? b : T(4);
+            o[4] = a == b; o[5] = a != b; o[6] = a < b ? a : b; o[7] = a > b ? a : b;
+            o[8] = b != 0 ? T(a / b) : T(0); o[9] = b != 0 ? T(a % b) : T(0); o[10] = T(a * b); o[11] = T(T(0) - b);
+        }}""",
+        96, 1,
+        lambda random, d=_number: [*(_edges(random, d, 96) for _ in range(2)), np.zeros((96, 12), d)],
+        lambda x, y: _whole_arithmetic(x, y),
+    )  # fmt: skip
+
+
+def _edges(random: np.random.Generator, dtype: Any, n: int) -> np.ndarray:
+    """Numbers near zero and near the ends of a type."""
+    of = np.iinfo(dtype)
+    near = np.array([of.min, of.min + 1, 0, 1, of.max - 1, of.max], dtype)
+    found = np.where(random.random(n) < 0.3, random.choice(near, n), random.integers(0, 20, n).astype(dtype))
+    return np.where(random.random(n) < 0.3, random.integers(of.min, of.max, n, dtype), found).astype(dtype)
+
+
+def _whole_arithmetic(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    of = np.iinfo(x.dtype)
+
+    def one(a: int, b: int) -> list[int]:
+        quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1) if b else 0
+        rest = a - quotient * b if b else 0
+        found = [a if a < b else 1, b if a <= b else 2, a if a > b else 3, b if a >= b else 4, a == b, a != b,
+                 min(a, b), max(a, b), quotient, rest, a * b, -b]  # fmt: skip
+        return [(int(v) - of.min) % (of.max - of.min + 1) + of.min for v in found]
+
+    return np.array([one(int(a), int(b)) for a, b in zip(x, y)], x.dtype)
+
+
+for _type, _number in (("float", np.float32), ("double", np.float64), ("__half", np.float16)):
+    _program(
+        f"comparisons of {_type}",
+        f"""#include <cuda_fp16.h>
+        extern "C" __global__ void k(const {_type}* x, const {_type}* y, int* out) {{
+            {_type} a = x[threadIdx.x], b = y[threadIdx.x];
+            int *o = out + threadIdx.x * 10;
+            o[0] = a < b; o[1] = a <= b; o[2] = a > b; o[3] = a >= b; o[4] = a == b; o[5] = a != b;
+            o[6] = !(a < b); o[7] = !(a >= b); o[8] = !(a == b); o[9] = a < b || a > b;
+        }}""",
+        96, 1,
+        lambda random, d=_number: [*(random.choice(np.array([-np.inf, -1, -0.0, 0, 1, 2, np.inf, np.nan], d), 96) for _ in range(2)),
+                                   np.zeros((96, 10), np.int32)],
+        lambda x, y: np.stack([x < y, x <= y, x > y, x >= y, x == y, x != y, ~(x < y), ~(x >= y), x != y, (x < y) | (x > y)], 1),
+    )  # fmt: skip
+
+_program(
+    "comparisons of halves by name",
+    """#include <cuda_fp16.h>
+    extern "C" __global__ void k(const __half* x, const __half* y, int* out) {
+        __half a = x[threadIdx.x], b = y[threadIdx.x];
+        int *o = out + threadIdx.x * 8;
+        o[0] = __hlt(a, b); o[1] = __hle(a, b); o[2] = __hgt(a, b); o[3] = __hge(a, b);
+        o[4] = __heq(a, b); o[5] = __hne(a, b); o[6] = __hisnan(a); o[7] = __hneu(a, b);
+    }""",
+    96, 1,
+    lambda random: [*(random.choice(np.array([-np.inf, -1, -0.0, 0, 1, 2, np.inf, np.nan], np.float16), 96) for _ in range(2)),
+                    np.zeros((96, 8), np.int32)],
+    lambda x, y: np.stack([x < y, x <= y, x > y, x >= y, x == y, (x < y) | (x > y), np.isnan(x), x != y], 1),
+)  # fmt: skip
+_program(
+    "arithmetic of halves by name",
+    """#include <cuda_fp16.h>
+    #include <cuda_bf16.h>
+    extern "C" __global__ void k(const __half* x, const __half* y, const __nv_bfloat16* z, float* out) {
+        __half a = x[threadIdx.x], b = y[threadIdx.x];
+        __nv_bfloat16 c = z[threadIdx.x];
+        float *o = out + threadIdx.x * 10;
+        o[0] = __half2float(__hmul(a, b)); o[1] = __half2float(__hsub(a, b)); o[2] = __half2float(__hneg(a));
+        o[3] = __half2float(__habs(a)); o[4] = __half2float(__hmin_nan(a, b)); o[5] = __half2float(__hmax_nan(a, b));
+        o[6] = __bfloat162float(__hneg(c)); o[7] = __bfloat162float(__habs(c));
+        o[8] = float(double(a) * 3); o[9] = __half2float(__float2half(float(double(a) + 1)));
+    }""",
+    96, 1,
+    lambda random: [random.normal(size=96).astype(np.float16), random.normal(size=96).astype(np.float16),
+                    random.normal(size=96).astype(np.float32).astype(_BF16), np.zeros((96, 10), np.float32)],
+    lambda x, y, z: np.stack([x * y, x - y, -x, abs(x), np.minimum(x, y), np.maximum(x, y), -z.astype(np.float32),
+                              abs(z.astype(np.float32)), x.astype(np.float64) * 3,
+                              (x.astype(np.float64) + 1).astype(np.float32).astype(np.float16)], 1),
+)  # fmt: skip
+_program(
+    "roundings and conversions",
+    """#include <cuda_bf16.h>
+    extern "C" __global__ void k(const float* x, const double* y, const unsigned* u, const signed char* s, double* out) {
+        float a = x[threadIdx.x];
+        double b = y[threadIdx.x];
+        unsigned c = u[threadIdx.x];
+        signed char d = s[threadIdx.x];
+        double *o = out + threadIdx.x * 14;
+        o[0] = floorf(a); o[1] = ceilf(a); o[2] = floor(b); o[3] = ceil(b); o[4] = double((unsigned)fabsf(a));
+        o[5] = (float)c; o[6] = (float)__ushort2bfloat16_rn((unsigned short)c); o[7] = (float)__uint2bfloat16_rn(c);
+        o[8] = double((long long)d * 1000000007LL); o[9] = double((unsigned long long)(unsigned short)c << 20);
+        o[10] = __fsub_rn(a, 1.5f); o[11] = __dsub_rn(b, 1.5); o[12] = isnan(a - a) ? 1.0 : a != 0.5f ? 2.0 : 3.0;
+        o[13] = double((signed char)(c >> 3)) + double((int)(short)(c >> 7));
+    }""",
+    64, 1,
+    lambda random: [(random.normal(size=64) * 50).astype(np.float32), random.normal(size=64) * 1e6,
+                    random.integers(0, 1 << 32, 64, dtype=np.uint32), random.integers(-128, 128, 64).astype(np.int8),
+                    np.zeros((64, 14), np.float64)],
+    lambda x, y, u, s: np.stack([
+        np.floor(x), np.ceil(x), np.floor(y), np.ceil(y), np.trunc(abs(x)), u.astype(np.float32),
+        u.astype(np.uint16).astype(np.float32).astype(_BF16).astype(np.float32), u.astype(np.float32).astype(_BF16).astype(np.float32),
+        s.astype(np.float64) * 1000000007, u.astype(np.uint16).astype(np.float64) * (1 << 20), x - np.float32(1.5), y - 1.5,
+        np.where(x != 0.5, 2.0, 3.0), (u >> 3).astype(np.int8).astype(np.float64) + (u >> 7).astype(np.int16)], 1),
+    1e-2,
+)  # fmt: skip
+for _type, _number in (("int", np.int32), ("unsigned", np.uint32), ("long long", np.int64)):
+    _program(
+        f"atomic extremes of {_type}",
+        f"""extern "C" __global__ void k(const {_type}* x, {_type}* out) {{
+            {_type} a = x[blockIdx.x * 64 + threadIdx.x];
+            atomicMax(out, a); atomicMin(out + 1, a);
+        }}""",
+        64, 3, lambda random, d=_number: [random.integers(0, 1000, 192).astype(d), np.array([0, 2000], d)],
+        lambda x: np.array([x.max(), x.min()]),
+    )  # fmt: skip
+_program(
+    "atomic bits of 64",
+    """extern "C" __global__ void k(const unsigned long long* x, unsigned long long* out) {
+        unsigned long long a = x[blockIdx.x * 64 + threadIdx.x];
+        atomicOr(out, a); atomicAdd(out + 1, a);
+    }""",
+    64, 3, lambda random: [random.integers(0, 1 << 62, 192).astype(np.uint64) & np.uint64(0x3FF0F0F0F0F0F0F0), np.zeros(2, np.uint64)],
+    lambda x: np.array([np.bitwise_or.reduce(x), x.sum(dtype=np.uint64)]),
+)  # fmt: skip
+for _type, _number, _count in (
+    ("signed char", np.int8, 1), ("char2", np.int8, 2), ("unsigned char", np.uint8, 1), ("short", np.int16, 1),
+    ("short2", np.int16, 2), ("short4", np.int16, 4), ("int", np.int32, 1), ("int2", np.int32, 2), ("int4", np.int32, 4),
+    ("long long", np.int64, 1), ("float4", np.float32, 4), ("uchar4", np.uint8, 4), ("uchar2", np.uint8, 2),
+    ("ushort2", np.uint16, 2), ("ushort4", np.uint16, 4), ("uint2", np.uint32, 2), ("float2", np.float32, 2),
+):  # fmt: skip
+    _program(
+        f"cached reads of {_type}",
+        f"""extern "C" __global__ void k(const {_type}* __restrict__ x, {_type}* __restrict__ out) {{
+            out[threadIdx.x] = __ldg(x + (threadIdx.x * 5 + 1) % 64);
+        }}""",
+        64, 1,
+        lambda random, d=_number, n=_count: [random.integers(0, 100, (64, n)).astype(d), np.zeros((64, n), d)],
+        lambda x: x[(np.arange(64) * 5 + 1) % 64],
+    )  # fmt: skip
+_program(
+    "funnel shifts and fields",
+    """extern "C" __global__ void k(const unsigned* x, const unsigned* y, unsigned* out) {
+        unsigned a = x[threadIdx.x], b = y[threadIdx.x], s = b % 32, *o = out + threadIdx.x * 3;
+        o[0] = __funnelshift_r(a, b, s); o[1] = __funnelshift_l(a, b, s);
+        o[2] = (unsigned)(((long long)(((unsigned long long)a << 32) | b) << 8) >> 40);
+    }""",
+    64, 1,
+    lambda random: [random.integers(0, 1 << 32, 64, dtype=np.uint32), random.integers(0, 1 << 32, 64, dtype=np.uint32), np.zeros((64, 3), np.uint32)],
+    lambda x, y: np.array([_funnel(int(a), int(b)) for a, b in zip(x, y)], np.uint32),
+)  # fmt: skip
+
+
+def _funnel(a: int, b: int) -> list[int]:
+    mask, s, both = (1 << 32) - 1, b % 32, b << 32 | a
+    field = (((a << 32 | b) << 8) & (1 << 64) - 1) >> 40
+    field -= (1 << 24) * (field >> 23)
+    return [both >> s & mask, both << s >> 32 & mask, field & mask]
+
+
+_program(
+    "small numbers",
+    """extern "C" __global__ void k(const short* x, const short* y, const signed char* z, long long* out) {
+        short a = x[threadIdx.x], b = y[threadIdx.x];
+        signed char c = z[threadIdx.x];
+        unsigned short u = a;
+        long long *o = out + threadIdx.x * 8;
+        o[0] = int(a) * int(b); o[1] = short(a - b); o[2] = (unsigned short)(u / 7); o[3] = abs(int(a) * 3);
+        o[4] = short(a < 0 ? -a : a); o[5] = (long long)c; o[6] = (unsigned long long)u; o[7] = (signed char)(a + c);
+    }""",
+    64, 1,
+    lambda random: [_edges(random, np.int16, 64), _edges(random, np.int16, 64), _edges(random, np.int8, 64), np.zeros((64, 8), np.int64)],
+    lambda x, y, z: np.stack([
+        x.astype(np.int64) * y, (x - y).astype(np.int16), x.view(np.uint16) // 7, abs(x.astype(np.int64) * 3),
+        np.where(x < 0, -x, x).astype(np.int16), z, x.view(np.uint16), (x + z).astype(np.int8)], 1),
+)  # fmt: skip
+_program(
+    "not less",
+    """extern "C" __global__ void k(const long long* x, const long long* y, const unsigned long long* u, const unsigned long long* v,
+                                   const float* a, const float* b, int* out) {
+        int t = threadIdx.x, n = 0;
+        for (long long i = x[t]; i <= y[t]; i += 3) n += 1;
+        for (unsigned long long i = u[t]; i <= v[t]; i += 5) n += 100;
+        for (long long i = y[t]; i >= x[t]; i -= 7) n += 10000;
+        if (isnan(a[t]) || isnan(b[t])) n += 1000000;
+        if (!(a[t] < b[t] || a[t] > b[t])) n += 2000000;
+        out[t] = n;
+    }""",
+    64, 1,
+    lambda random: [*(random.integers(-20, 20, 64) for _ in range(2)), *(random.integers(0, 40, 64).astype(np.uint64) for _ in range(2)),
+                    *(random.choice(np.array([0, 1, np.nan], np.float32), 64) for _ in range(2)), np.zeros(64, np.int32)],
+    lambda x, y, u, v, a, b: np.array([
+        len(range(x[t], y[t] + 1, 3)) + 100 * len(range(int(u[t]), int(v[t]) + 1, 5)) + 10000 * len(range(y[t], x[t] - 1, -7))
+        + 1000000 * int(np.isnan(a[t]) or np.isnan(b[t])) + 2000000 * int(not (a[t] < b[t] or a[t] > b[t])) for t in range(64)]),
+)  # fmt: skip
+
+# ---- boxes that a tensor map describes, by NVIDIA's names of instructions --------------------------
+_BOX = """#include <cuda/ptx>
+    namespace ptx = cuda::ptx;
+    struct alignas(64) Map { unsigned long long words[16]; };
+    extern "C" __global__ void k(const __grid_constant__ Map map, float* out) {
+        __shared__ alignas(128) float tile[128];
+        __shared__ unsigned long long there;
+        unsigned long long* barrier = &there;
+        if (threadIdx.x == 0) {
+            ptx::mbarrier_init(barrier, blockDim.x);
+            ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
+        }
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            const int at[RANK] = AT;
+            ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, barrier, sizeof(tile));
+            ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile, &map, at, barrier);
+        } else {
+            ptx::mbarrier_arrive(barrier);
+        }
+        while (!ptx::mbarrier_try_wait_parity(barrier, 0)) {}
+        out[blockIdx.x * 128 + threadIdx.x] = tile[threadIdx.x];
+    }"""
+_program(
+    "boxes of two dimensions", _BOX.replace("RANK", "2").replace("AT", "{16 * (int)blockIdx.x, 3}"), 128, 3,
+    lambda random: [random.normal(size=(9, 40)).astype(np.float32), np.zeros((3, 8, 16), np.float32)],
+    lambda x: np.pad(x, ((0, 2), (0, 8)))[3:].reshape(8, 3, 16).swapaxes(0, 1),
+    architectures=(90,), boxes={0: (16, 8)},
+)  # fmt: skip
+_program(
+    "boxes of four dimensions", _BOX.replace("RANK", "4").replace("AT", "{4, 1, -1, (int)blockIdx.x}"), 128, 3,
+    lambda random: [random.normal(size=(3, 2, 5, 12)).astype(np.float32), np.zeros((3, 4, 4, 8), np.float32)],
+    lambda x: np.pad(x[:, :, 1:, 4:], ((0, 0), (1, 1), (0, 0), (0, 0))),
+    architectures=(90,), boxes={0: (8, 4, 4, 1)},
+)  # fmt: skip
+# ---- products of a warp by `nvcuda::wmma` ----------------------------------------------------------
+for _type, _sum, _number, _total, _shape, _orders in (
+    ("half", "float", np.float16, np.float32, (16, 16, 16), ("row", "col")),
+    ("half", "half", np.float16, np.float16, (16, 16, 16), ("col", "row")),
+    ("half", "float", np.float16, np.float32, (32, 8, 16), ("row", "row")),
+    ("__nv_bfloat16", "float", _BF16, np.float32, (16, 16, 16), ("row", "row")),
+    ("__nv_bfloat16", "float", _BF16, np.float32, (8, 32, 16), ("col", "col")),
+    ("signed char", "int", np.int8, np.int32, (16, 16, 16), ("row", "col")),
+    ("unsigned char", "int", np.uint8, np.int32, (32, 8, 16), ("col", "row")),
+    ("double", "double", np.float64, np.float64, (8, 8, 4), ("row", "col")),
+):
+    _m, _n, _k = _shape
+    _program(
+        f"wmma {_type} {_sum} {_m} {_n} {' '.join(_orders)}",
+        f"""#include <mma.h>
+        #include <cuda_bf16.h>
+        using namespace nvcuda;
+        extern "C" __global__ void k(const {_type}* a, const {_type}* b, const {_sum}* c, {_sum}* out) {{
+            wmma::fragment<wmma::matrix_a, {_m}, {_n}, {_k}, {_type}, wmma::{_orders[0]}_major> left;
+            wmma::fragment<wmma::matrix_b, {_m}, {_n}, {_k}, {_type}, wmma::{_orders[1]}_major> right;
+            wmma::fragment<wmma::accumulator, {_m}, {_n}, {_k}, {_sum}> sums;
+            int warp = threadIdx.x / 32;
+            wmma::load_matrix_sync(sums, c + warp * {_m * _n}, {_n}, wmma::mem_row_major);
+            for (int k = 0; k < 3; ++k) {{
+                wmma::load_matrix_sync(left, a + warp * {3 * _m * _k} + k * {_k if _orders[0] == "row" else _m * _k},
+                                       {3 * _k if _orders[0] == "row" else _m});
+                wmma::load_matrix_sync(right, b + warp * {3 * _n * _k} + k * {_k if _orders[1] == "col" else _n * _k},
+                                       {3 * _k if _orders[1] == "col" else _n});
+                wmma::mma_sync(sums, left, right, sums);
+            }}
+            for (int i = 0; i < sums.num_elements; ++i) sums.x[i] = sums.x[i] + sums.x[i];
+            __shared__ {_sum} tile[2 * {_m * _n}];
+            wmma::store_matrix_sync(tile + warp * {_m * _n}, sums, {_m}, wmma::mem_col_major);
+            __syncthreads();
+            for (int i = threadIdx.x; i < 2 * {_m * _n}; i += 64) out[i] = tile[i];
+        }}""",
+        64, 1,
+        lambda random, t=_number, s=_total, m=_m, n=_n, k=_k: [
+            random.integers(0 if t == np.uint8 else -9, 9, 6 * m * k).astype(t), random.integers(0 if t == np.uint8 else -9, 9, 6 * n * k).astype(t),
+            random.integers(-9, 9, 2 * m * n).astype(s), np.zeros((2, n, m), s)],
+        lambda a, b, c, m=_m, n=_n, k=_k, orders=_orders: 2 * _transposed(
+            c.astype(np.float64).reshape(2, m, n)
+            + (a.astype(np.float64).reshape(2, m, 3 * k) if orders[0] == "row" else _transposed(a.astype(np.float64).reshape(2, 3 * k, m)))
+            @ (b.astype(np.float64).reshape(2, 3 * k, n) if orders[1] == "row" else _transposed(b.astype(np.float64).reshape(2, n, 3 * k)))),
+    )  # fmt: skip
+
+
+def _transposed(x: np.ndarray) -> np.ndarray:
+    return x.swapaxes(1, 2)
+
+
+# ---- cooperative groups ----------------------------------------------------------------------------
+_program(
+    "tiles of a block",
+    """#include <cooperative_groups.h>
+    #include <cooperative_groups/reduce.h>
+    #include <cooperative_groups/scan.h>
+    namespace cg = cooperative_groups;
+    extern "C" __global__ void k(const int* x, int* out) {
+        cg::thread_block block = cg::this_thread_block();
+        auto tile = cg::tiled_partition<8>(block);
+        int a = x[block.group_index().x * block.size() + block.thread_rank()];
+        int *o = out + (block.group_index().x * block.size() + block.thread_rank()) * 6;
+        o[0] = cg::reduce(tile, a, cg::plus<int>());
+        o[1] = cg::reduce(tile, a, cg::greater<int>());
+        o[2] = cg::inclusive_scan(tile, a);
+        o[3] = tile.shfl(a, (tile.thread_rank() + 3) % 8) + 100 * tile.meta_group_rank();
+        o[4] = tile.any(a > 900) + 2 * tile.all(a > -900);
+        __shared__ int part[16];
+        if (tile.thread_rank() == 0) part[tile.meta_group_rank()] = a;
+        block.sync();
+        o[5] = part[(tile.meta_group_rank() + 1) % tile.meta_group_size()];
+    }""",
+    128, 2, lambda random: [_integers(256)(random), np.zeros((256, 6), np.int32)],
+    lambda x: np.stack([
+        np.repeat(x.reshape(-1, 8).sum(1), 8), np.repeat(x.reshape(-1, 8).max(1), 8), np.cumsum(x.reshape(-1, 8), 1).reshape(-1),
+        np.roll(x.reshape(-1, 8), -3, 1).reshape(-1) + 100 * np.tile(np.arange(128) // 8, 2),
+        np.repeat((x.reshape(-1, 8) > 900).any(1) + 2 * (x.reshape(-1, 8) > -900).all(1), 8),
+        np.repeat(np.roll(x.reshape(2, 16, 8)[:, :, 0], -1, 1), 8),
+    ], 1),
+)  # fmt: skip
+_program(
+    "threads that are together",
+    """#include <cooperative_groups.h>
+    namespace cg = cooperative_groups;
+    extern "C" __global__ void k(const int* x, int* out) {
+        int a = x[threadIdx.x], *o = out + threadIdx.x * 3;
+        o[0] = o[1] = o[2] = 0;
+        if (a % 3 == 0) {
+            cg::coalesced_group some = cg::coalesced_threads();
+            o[0] = some.size(); o[1] = some.thread_rank(); o[2] = some.shfl(a, 0);
+        }
+    }""",
+    64, 1, lambda random: [_integers(64)(random), np.zeros((64, 3), np.int32)],
+    lambda x: np.concatenate([_together(part) for part in x.reshape(2, 32)]),
+)  # fmt: skip
+
+
+def _together(x: np.ndarray) -> np.ndarray:
+    some = x % 3 == 0
+    return np.stack([some * some.sum(), some * (np.cumsum(some) - 1), some * x[np.argmax(some)]], 1)

@@ -58,7 +58,10 @@ def run_cuda(program: cuda_programs.Program, arch: int, seed: int = 0) -> tuple[
     emulated = ptx.Program(kept("cuda")[program.file(arch)])
     given = program.arguments(program.random())
     wanted = program.wanted(*given[:-1])
-    pointers = [ptx.Pointer(a) for a in given]
+    pointers: list[Any] = [ptx.Pointer(a) for a in given]
+    for place, box in program.boxes.items():
+        a = given[place]
+        pointers[place] = ptx.TensorMap(ptx.Pointer(a), a.itemsize, a.shape[::-1], a.strides[-2::-1], box, swizzle=0)
     strict = not program.reads_beyond
     emulated.launch("k", (program.blocks,), (program.threads,), pointers, 0, seed, strict)
     return given[-1], wanted

@@ -20,7 +20,6 @@ from cuda.bindings import nvrtc
 from cuda_programs import PROGRAMS
 
 _KEPT = Path(__file__).with_name("cuda_ptx.tar.xz")
-_ARCHITECTURES = (80, 90)
 
 
 def compiled(source: str, arch: int) -> str:
@@ -54,14 +53,20 @@ def compiled(source: str, arch: int) -> str:
 
 
 def main(*names: str) -> None:
+    """Compiles all programs, or those whose names begin so, and keeps the others as they are."""
+    texts: dict[str, bytes] = {}
+    if names:
+        with tarfile.open(_KEPT) as before:
+            texts = {entry.name: before.extractfile(entry).read() for entry in before}  # type: ignore[union-attr]
     with tarfile.open(_KEPT, "w:xz") as kept:
         for program in PROGRAMS:
-            for arch in _ARCHITECTURES:
-                if names and program.name not in names:
-                    continue
-                print(program.file(arch), flush=True)
-                data = compiled(program.source, arch).encode()
-                entry = tarfile.TarInfo(program.file(arch))
+            for arch in program.architectures:
+                name = program.file(arch)
+                if not names or program.name.startswith(names):
+                    print(name, flush=True)
+                    texts[name] = compiled(program.source, arch).encode()
+                data = texts[name]
+                entry = tarfile.TarInfo(name)
                 entry.size = len(data)
                 kept.addfile(entry, io.BytesIO(data))
     print(f"{len(PROGRAMS)} programs: {_KEPT.stat().st_size} bytes")

@@ -21,6 +21,7 @@ os.environ["TRITON_DISABLE_LINE_INFO"] = "1"
 
 import triton
 import triton_kernels
+from counted_programs import COUNTED
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton_programs import PROGRAMS, Program
@@ -55,14 +56,22 @@ def compiled(program: Program, arch: int) -> tuple[str, dict[str, Any]]:
     return text, how
 
 
+def _kept() -> dict[str, str]:
+    with tarfile.open(_KEPT) as files:
+        return {entry.name: files.extractfile(entry).read().decode() for entry in files}  # type: ignore[union-attr]
+
+
 def main(*names: str) -> None:
-    launches, texts = {}, {}
-    for program in PROGRAMS:
+    """Compiles all programs, or those whose names begin so, and keeps the others as they are."""
+    texts = _kept() if names else {}
+    launches = json.loads(texts.pop("launches.json", "{}"))
+    for program in (*PROGRAMS, *(program for one in COUNTED for program in one.triton)):
         for arch in program.architectures:
-            if names and program.name not in names:
+            if names and not program.name.startswith(names):
                 continue
             print(program.file(arch), flush=True)
             texts[program.file(arch)], launches[program.file(arch)] = compiled(program, arch)
+    texts["triton"] = triton.__version__
     texts["launches.json"] = json.dumps(launches, indent=1)
     with tarfile.open(_KEPT, "w:xz") as kept:
         for name, text in texts.items():
@@ -70,7 +79,7 @@ def main(*names: str) -> None:
             entry.size = len(text.encode())
             kept.addfile(entry, io.BytesIO(text.encode()))
     print(
-        f"{len(texts) - 1} programs with Triton {triton.__version__}: {_KEPT.stat().st_size} bytes"
+        f"{len(texts) - 2} programs with Triton {triton.__version__}: {_KEPT.stat().st_size} bytes"
     )
 
 

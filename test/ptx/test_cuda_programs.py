@@ -8,7 +8,7 @@ import pytest
 from cuda_programs import PROGRAMS, Program
 from kept_ptx import assert_right, kept, run_cuda
 
-_ALL = [(program, arch) for program in PROGRAMS for arch in (80, 90)]
+_ALL = [(program, arch) for program in PROGRAMS for arch in program.architectures]
 _STEP = 1 if os.environ.get("LAMINA_TEST_EXAMPLES") else 6
 _TRIED = [pair for n, pair in enumerate(_ALL) if n % _STEP == 0]
 

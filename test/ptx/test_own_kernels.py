@@ -30,7 +30,7 @@ _OTHERWISE = ("control: map", "ops: look_back", "ops: look_back_reverse")
 """Chaotic: the last bit of a sine decides the result. And blocks that wait for each other without a pause,
 for which the emulator takes minutes. Benchmarks have no values."""
 _SPREAD = {
-    "sm_80": ("loops: softmax", "loops: columns", "ops: radix_sort", "products: f16_odd"),
+    "sm_80": ("loops: softmax", "loops: columns", "ops: radix_sort", "products: f16_odd", "attention: f16_odd"),
     "sm_90a": ("wgmma: fused", "wgmma: conv_int8", "attention wgmma: widest"),
 }
 

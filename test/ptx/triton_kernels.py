@@ -26,6 +26,8 @@ def elementwise(x, y, out, n, KIND: tl.constexpr, BLOCK: tl.constexpr):
         c = tl.minimum(a, b)
     elif KIND == "maximum nan":
         c = tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
+    elif KIND == "minimum nan":
+        c = tl.minimum(a, b, propagate_nan=tl.PropagateNan.ALL)
     elif KIND == "select":
         c = tl.where(a < b, a, b * 2)
     elif KIND == "exp":
@@ -40,6 +42,16 @@ def elementwise(x, y, out, n, KIND: tl.constexpr, BLOCK: tl.constexpr):
         c = ((a << 3) ^ (b >> 2)) | (a & ~b)
     elif KIND == "high product":
         c = tl.umulhi(a, b)
+    elif KIND == "absolute":
+        c = tl.abs(a)
+    elif KIND == "seventh":
+        c = a // 7
+    elif KIND == "field":
+        c = ((a << 8) >> 40) + b
+    elif KIND == "order":
+        c = tl.where(a <= b, 1, 0) + tl.where(a >= b, 2, 0) + tl.where(a == b, 4, 0)
+    elif KIND == "nan":
+        c = tl.where(a != a, b, a)
     tl.store(out + at, c.to(out.dtype.element_ty), mask=inside)
 
 
@@ -268,3 +280,76 @@ def attention(
         out + base + row[:, None] * D + at[None, :],
         (total / weight[:, None]).to(out.dtype.element_ty),
     )
+
+
+@triton.jit
+def chain(x, y, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < n
+    a = tl.load(x + at, mask=inside)
+    a, b = a.to(tl.float32), tl.load(y + at, mask=inside).to(tl.float32)
+    tl.store(out + at, (tl.exp(-a * a) * b + a).to(out.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def sum_rows(x, out, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    at = tl.arange(0, BLOCK)
+    a = tl.load(x + row * columns + at, mask=at < columns, other=0.0)
+    tl.store(out + row, tl.sum(a, axis=0))
+
+
+@triton.jit
+def fast_attention(
+    q, k, v, out, n, scale, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr
+):
+    at = tl.arange(0, D)
+    row = tl.program_id(0) * BM + tl.arange(0, BM)
+    base = tl.program_id(1) * n * D
+    queries = tl.load(q + base + row[:, None] * D + at[None, :])
+    top = tl.zeros((BM,), tl.float32) - float("inf")
+    weight = tl.zeros((BM,), tl.float32) + 1
+    total = tl.zeros((BM, D), tl.float32)
+    scale *= 1.44269504
+    for first in range(0, n, BN):
+        column = first + tl.arange(0, BN)
+        scores = tl.dot(queries, tl.trans(tl.load(k + base + column[:, None] * D + at[None, :])))
+        new = tl.maximum(top, tl.max(scores, 1) * scale)
+        part = tl.exp2(scores * scale - new[:, None])
+        fade = tl.exp2(top - new)
+        weight = weight * fade + tl.sum(part, 1)
+        values = tl.load(v + base + column[:, None] * D + at[None, :])
+        total = tl.dot(part.to(values.dtype), values, total * fade[:, None])
+        top = new
+    tl.store(
+        out + base + row[:, None] * D + at[None, :],
+        (total / weight[:, None]).to(out.dtype.element_ty),
+    )
+
+
+@triton.jit
+def attention_gradient(
+    q, k, v, d_out, weights, products, out, n, scale, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr
+):
+    at = tl.arange(0, D)
+    column = tl.program_id(0) * BN + tl.arange(0, BN)
+    head = tl.program_id(1)
+    base, size = head * n * D, tl.num_programs(1) * n * D
+    mine = base + column[:, None] * D + at[None, :]
+    keys, values = tl.load(k + mine), tl.load(v + mine)
+    d_keys = tl.zeros((BN, D), tl.float32)
+    d_values = tl.zeros((BN, D), tl.float32)
+    for first in range(0, n, BM):
+        row = first + tl.arange(0, BM)
+        theirs = base + row[:, None] * D + at[None, :]
+        queries, d_row = tl.load(q + theirs), tl.load(d_out + theirs)
+        scores = tl.dot(keys, tl.trans(queries)) * scale
+        part = tl.exp(scores - tl.load(weights + head * n + row)[None, :])
+        d_values += tl.dot(part.to(d_row.dtype), d_row)
+        d_part = tl.dot(values, tl.trans(d_row))
+        d_scores = part * (d_part - tl.load(products + head * n + row)[None, :]) * scale
+        d_scores = d_scores.to(queries.dtype)
+        d_keys += tl.dot(d_scores, queries)
+        tl.atomic_add(out + theirs, tl.dot(tl.trans(d_scores), keys))
+    tl.store(out + size + mine, d_keys)
+    tl.store(out + 2 * size + mine, d_values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import ml_dtypes
@@ -14,7 +14,8 @@ import numpy as np
 TYPES: dict[str, Any] = {
     "fp32": np.float32, "fp16": np.float16, "bf16": ml_dtypes.bfloat16, "fp64": np.float64,
     "fp8e5": ml_dtypes.float8_e5m2, "fp8e4nv": ml_dtypes.float8_e4m3fn, "i8": np.int8, "i16": np.int16,
-    "i32": np.int32, "i64": np.int64, "u8": np.uint8, "u32": np.uint32,
+    "i32": np.int32, "i64": np.int64, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32,
+    "u64": np.uint64,
 }  # fmt: skip
 Arrays = list[Any]
 
@@ -70,6 +71,7 @@ _ELEMENTWISE: dict[str, Callable[[Any, Any], Any]] = {
     "floor divide": lambda a, b: np.trunc(a / b),
     "minimum": np.fmin,
     "maximum nan": np.maximum,
+    "minimum nan": np.minimum,
     "select": lambda a, b: np.where(a < b, a, b * 2),
     "exp": lambda a, b: np.exp(a) + b,
     "transcendental": lambda a, b: (
@@ -78,6 +80,11 @@ _ELEMENTWISE: dict[str, Callable[[Any, Any], Any]] = {
     "erf": lambda a, b: np.vectorize(math.erf)(a) * np.exp2(b) + np.log2(abs(a) + 1),
     "rounding": lambda a, b: np.floor(a) + np.ceil(b),
     "bits": lambda a, b: ((a << 3) ^ (b >> 2)) | (a & ~b),
+    "absolute": lambda a, b: abs(a),
+    "seventh": lambda a, b: a // 7,
+    "field": lambda a, b: ((a << 8) >> 40) + b,
+    "order": lambda a, b: (a <= b) * 1 + (a >= b) * 2 + (a == b) * 4,
+    "nan": lambda a, b: np.where(np.isnan(a), b, a),
     "high product": lambda a, b: (a.astype(np.uint64) * b.astype(np.uint64)) >> 32,
 }
 
@@ -89,7 +96,9 @@ def _elementwise(kind: str, type_: str, warps: int = 4, n: int = 1900, tolerance
             y[y == 0] = 7
             if kind == "high product":
                 x, y = (random.integers(0, 1 << 32, n, dtype=np.uint32) for _ in range(2))
-        elif kind in ("minimum", "maximum nan"):
+            if kind == "order":
+                y[::3] = x[::3]
+        elif kind in ("minimum", "maximum nan", "minimum nan", "nan"):
             x[::7], y[3::11] = np.nan, np.nan
         return [x, y, np.zeros(n, _dtype(type_)), n]
 
@@ -107,11 +116,19 @@ def _elementwise(kind: str, type_: str, warps: int = 4, n: int = 1900, tolerance
 
 
 for _type, _tolerance in (("fp32", 1e-6), ("fp16", 2e-3), ("bf16", 1.6e-2), ("fp64", 1e-14)):
-    for _kind in ("add", "fma", "divide", "minimum", "maximum nan", "select"):
+    for _kind in ("add", "fma", "divide", "minimum", "maximum nan", "minimum nan", "select"):
         _elementwise(_kind, _type, tolerance=_tolerance)
 for _type in ("i8", "i16", "i32", "i64"):
     for _kind in ("add", "fma", "remainder", "floor divide", "bits", "select"):
         _elementwise(_kind, _type)
+for _type in ("i8", "i16", "u16", "u64", "fp16"):
+    _elementwise("order", _type)
+for _type in ("i8", "i16"):
+    _elementwise("absolute", _type)
+_elementwise("seventh", "u16")
+_elementwise("field", "i64")
+_elementwise("nan", "fp32")
+_elementwise("nan", "fp16")
 _elementwise("high product", "u32")
 for _kind in ("exp", "transcendental", "erf", "rounding", "remainder"):
     _elementwise(_kind, "fp32", warps=8, tolerance=2e-6)
@@ -135,7 +152,7 @@ def _convert(source: str, target: str, n: int = 3000) -> None:
 for _source, _target in (
     ("fp32", "fp16"), ("fp32", "bf16"), ("fp32", "fp8e5"), ("fp32", "fp8e4nv"), ("fp16", "fp32"), ("bf16", "fp32"),
     ("fp8e5", "fp16"), ("fp8e4nv", "fp16"), ("fp8e4nv", "fp32"), ("fp32", "i32"), ("fp32", "i8"), ("i32", "fp32"), ("i64", "fp32"),
-    ("i8", "fp16"), ("i8", "bf16"), ("i16", "i64"), ("i64", "i8"), ("fp64", "fp32"), ("fp32", "fp64"), ("fp64", "i64"), ("u8", "fp32"),
+    ("i8", "fp16"), ("i8", "bf16"), ("i16", "i64"), ("i64", "i8"), ("fp64", "fp32"), ("fp32", "fp64"), ("fp64", "i64"), ("u8", "fp32"), ("fp16", "fp64"),
     ("u32", "fp64"), ("i64", "fp64"),
 ):  # fmt: skip
     _convert(_source, _target)
@@ -321,6 +338,8 @@ _matmul("fp64", "fp64", (32, 32, 16))
 for _type in ("fp8e5", "fp8e4nv"):
     _matmul(_type, "fp32", (64, 64, 64), "transposed", architectures=(90,))
 _matmul("fp8e5", "fp32", (64, 64, 64))
+_matmul("fp16", "fp32", (16, 16, 32), shape=(32, 32, 64), stages=2, warps=1)
+_matmul("fp16", "fp32", (16, 8, 32), "transposed", shape=(32, 16, 64), stages=2, warps=1)
 PROGRAMS.append(Program(
     "split matmul", "split_matmul", {"a": "*fp16", "b": "*fp16", "c": "*fp32", "M": "i32", "N": "i32", "K": "i32"},
     {"PART": 64, "BM": 64, "BN": 64, "BK": 32}, (1, 1, 3),
@@ -372,3 +391,66 @@ def _attention(type_: str, causal: bool, warps: int) -> None:
 _attention("fp16", False, 4)
 _attention("fp16", True, 4)
 _attention("bf16", True, 8)
+
+
+def _fast_attention(type_: str, block: tuple[int, int], warps: int) -> None:
+    like = next(p for p in PROGRAMS if p.name == f"attention {type_} 4")
+    PROGRAMS.append(replace(
+        like, name=f"fast attention {type_} {block[0]}x{block[1]} {warps}", kernel="fast_attention",
+        constants={"BM": block[0], "BN": block[1], "D": 64}, grid=(128 // block[0], 2), warps=warps,
+    ))  # fmt: skip
+
+
+def _attention_gradient(type_: str, warps: int) -> None:
+    n, d, heads, scale = 128, 64, 2, 1 / 8
+
+    def arguments(random: np.random.Generator) -> Arrays:
+        q, k, v, d_out = (_draw(random, type_, heads, n, d) for _ in range(4))
+        _, scores, weights, total = _softmax_of(q, k, v)
+        logs = (scores.max(-1) + np.log(np.exp(scores - scores.max(-1, keepdims=True)).sum(-1))).astype(np.float32)
+        products = (total * d_out.astype(np.float64)).sum(-1).astype(np.float32)
+        return [q, k, v, d_out, logs, products, np.zeros((3, heads, n, d), np.float32), n, scale]
+
+    def _softmax_of(q: Any, k: Any, v: Any) -> Arrays:
+        q, k, v = (a.astype(np.float64) for a in (q, k, v))
+        scores = q @ k.swapaxes(1, 2) * scale
+        e = np.exp(scores - scores.max(-1, keepdims=True))
+        weights = e / e.sum(-1, keepdims=True)
+        return [q, scores, weights, weights @ v]
+
+    def wanted(given: Arrays) -> Any:
+        q, k, v, d_out = (a.astype(np.float64) for a in given[:4])
+        weights, total = _softmax_of(q, k, v)[2:]
+        d_weights = d_out @ v.swapaxes(1, 2)
+        d_scores = weights * (d_weights - (total * d_out).sum(-1, keepdims=True)) * scale
+        return np.stack([d_scores @ k, d_scores.swapaxes(1, 2) @ q, weights.swapaxes(1, 2) @ d_out])
+
+    PROGRAMS.append(Program(
+        f"attention gradient {type_} {warps}", "attention_gradient",
+        {name: f"*{type_}" for name in ("q", "k", "v", "d_out")}
+        | {"weights": "*fp32", "products": "*fp32", "out": "*fp32", "n": "i32", "scale": "fp32"},
+        {"BM": 64, "BN": 64, "D": d}, (n // 64, heads), arguments, wanted, _ROUNDING[type_] * 3, warps,
+    ))  # fmt: skip
+
+
+_attention_gradient("fp16", 4)
+_attention_gradient("bf16", 8)
+_fast_attention("fp16", (64, 64), 4)
+_fast_attention("fp16", (128, 64), 8)
+PROGRAMS.append(Program(
+    "chain fp32", "chain", {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32"}, {"BLOCK": 1024}, (3,),
+    lambda random: [*(_draw(random, "fp32", 2900) for _ in range(2)), np.zeros(2900, np.float32), 2900],
+    lambda given: np.exp(-given[0].astype(np.float64) ** 2) * given[1] + given[0], 2e-6,
+))  # fmt: skip
+PROGRAMS.append(Program(
+    "sum of rows", "sum_rows", {"x": "*fp32", "out": "*fp32", "columns": "i32"}, {"BLOCK": 1024}, (5,),
+    lambda random: [_draw(random, "fp32", 5, 1000), np.zeros(5, np.float32), 1000],
+    lambda given: given[0].astype(np.float64).sum(1), 3e-5, 1,
+))  # fmt: skip
+# As wide as tensor cores of sm_90 multiply at once, and f8 on sm_89, whose warps multiply it.
+for _type, _depth in (("fp16", 64), ("bf16", 64), ("fp32", 32), ("fp8e4nv", 128), ("fp8e5", 128), ("i8", 128)):
+    for _columns_ in (128, 256):
+        _matmul(_type, "i32" if _type == "i8" else "fp32", (64, _columns_, _depth), "transposed", shape=(64, 256, 128),
+                stages=2, architectures=(90,), tolerance=5e-2 if _type == "fp32" else None)  # fmt: skip
+_matmul("fp8e4nv", "fp32", (64, 64, 64), architectures=(89,))
+_matmul("fp8e4nv", "fp32", (64, 32, 64), "transposed", architectures=(89,))

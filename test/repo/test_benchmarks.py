@@ -54,6 +54,21 @@ def test_rows_through_jax(tmp_path):
     assert "compile: " in done.stdout.splitlines()[-1]
 
 
+def test_rows_against_another_environment(tmp_path):
+    file = tmp_path / "a.json"
+    done = run("--against", sys.executable, "--quick", "--only", "matmul 64", "jit(x", "--json", str(file))
+    assert done.returncode == 0, done.stdout + done.stderr
+    (row,) = json.loads(file.read_text())["against"]
+    assert row["same code"] and row["run"] == 1 and "the same code" in done.stdout
+    assert row["compile"] == row["old"]["compile"] / row["new"]["compile"]
+    assert f"old: {ROOT}" in done.stdout and "run: " in done.stdout.splitlines()[-1]
+
+
+def test_an_environment_that_cannot_be_measured_is_said(tmp_path):
+    done = run("--against", str(tmp_path / "python"), "--only", "matmul 64")
+    assert done.returncode == 2 and f"--against {tmp_path / 'python'}: FileNotFoundError" in done.stderr
+
+
 def test_unknown_rows_are_refused_with_those_near():
     done = run("--only", "matmul 64", "softmaxx", "no such row")
     assert done.returncode == 2 and not done.stdout

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-RUNNABLE = ("control-flow.md", "adding-a-primitive.md")
+RUNNABLE = ("control-flow.md", "adding-a-primitive.md", "one-kernel.md")
 
 
 @pytest.mark.parametrize("page", RUNNABLE)

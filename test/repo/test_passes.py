@@ -37,11 +37,22 @@ def test_a_pass_is_documented(name):
 
 @pytest.mark.parametrize("name", PASSES)
 def test_a_pass_has_its_test(name):
-    level, stem = PASSES[name].__module__.split(".")[-2:]
-    test = REPO / "test" / "passes" / level / f"{stem}.mlir"
+    *folders, stem = PASSES[name].__module__.split(".")[2:]
+    test = REPO.joinpath("test", "passes", *folders, f"{stem}.mlir")
     assert test.exists()
     text = test.read_text()
     assert "RUN:" in text and "CHECK" in text and name in text
     assert test.relative_to(REPO).as_posix() in registry.documentation(PASSES[name]), (
         "the docstring names its test: `example: test/passes/...`"
     )
+
+
+def test_no_two_passes_of_a_level_have_one_file_name():
+    """A pass is found by level and file name, whatever its folder."""
+    for name, kind in PASSES.items():
+        assert registry.find(name) is kind
+
+
+def test_no_folder_holds_more_than_one_sees_at_a_glance():
+    for folder in (REPO / "passes").rglob("*/"):
+        assert len(list(folder.glob("*.py"))) <= 25, folder

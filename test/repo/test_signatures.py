@@ -26,7 +26,6 @@ DIFFERENT = {
     ".checkpoint": "ours is a decorator with options too", ".remat": "the same",
     ".shard_map": "ours takes the arguments of JAX's older form too", ".smap": "None infers, as Infer",
     ".jit": "JAX's default is a value that stands for none; ours is None",
-    ".make_jaxpr": "axes are bound by vmap, not by axis_env",
     ".disable_jit": "the flags of lamina.config are context managers of one form",
     ".checking_leaks": "the same", ".transfer_guard": "the same",
 }  # fmt: skip

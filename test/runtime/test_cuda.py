@@ -16,8 +16,8 @@ import lamina
 import lamina.numpy as jnp
 from lamina.backends.target import Target
 from lamina.errors import JaxRuntimeError
-from lamina.passes.stablehlo import outline_control
-from lamina.passes.stablehlo.step_cost import Refusal
+from lamina.passes.stablehlo.fusion import outline_control
+from lamina.passes.stablehlo.loops.step_cost import Refusal
 
 _X = np.arange(12, dtype=np.float32).reshape(3, 4)
 

@@ -18,7 +18,7 @@ from fake_driver import FakeDriver
 
 import lamina
 import lamina.numpy as jnp
-from lamina.passes.gpu import product_library
+from lamina.passes.gpu.product import library as product_library
 from lamina.runtime import cuda
 
 _RANDOM = np.random.default_rng(0)

@@ -109,26 +109,30 @@ def test_huge_pages_are_asked_for_where_the_first_come_soon(megabytes, slow, tri
     assert touched == [2 * MB * number for number in range(tried)]
 
 
-FIRST_TOUCH = """
-import mmap, time
+MAPPED = """
 import numpy as np
 from lamina.array import from_numpy
 
-MB = 1 << 20
-ones = np.ones(192 * MB, np.int8)
-block = mmap.mmap(-1, len(ones), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-block.madvise(mmap.MADV_NOHUGEPAGE)
-small = np.frombuffer(block, np.int8)
-start = time.process_time()
-small[:] = ones
-between = time.process_time()
-array = from_numpy(ones)
-print((time.process_time() - between) / (between - start))
+array = from_numpy(np.ones(192 << 20, np.int8))
+first = array.unsafe_buffer_pointer()
+for line in open("/proc/self/smaps"):
+    start, dash, end = line.split(" ")[0].partition("-")
+    if dash:
+        inside = int(start, 16) < first + array.nbytes and int(end, 16) > first
+        size = int(end, 16) - int(start, 16)
+    elif line.startswith("VmFlags:") and inside:
+        kinds = {"hg": "huge", "nh": "small"}
+        print(size >> 20, *(kinds[flag] for flag in line.split() if flag in kinds))
 """
 
 
-def test_a_first_touch_takes_no_longer_than_that_of_small_pages():
-    """Huge pages that have to be found first took six times as long."""
-    command = [sys.executable, "-c", FIRST_TOUCH]
-    runs = (subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(4))
-    assert any(float(run.stdout) < 1.6 for run in runs)
+def test_a_large_block_is_in_pages_of_the_size_that_was_chosen():
+    """All huge, or small ones behind the few that were tried; how long one takes is not tested:
+    in a virtual machine that depends on what its host has at hand.
+    """
+    command = [sys.executable, "-c", MAPPED]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    parts = [(int(size), kind) for size, kind in map(str.split, output.splitlines())]
+    *tried, (most, kind) = parts
+    assert kind in ("huge", "small") and most >= 180
+    assert all(kind == "huge" for _, kind in tried) and sum(size for size, _ in tried) <= 12

@@ -37,6 +37,17 @@ row("all_gather_invariant", f32(3, 2), call=_lanes(
     lambda lib, x: lib.all_gather_invariant_p.bind(
         x, all_gather_dimension=0, axis_name="i", axis_index_groups=None, axis_size=3)
     if lib is lax else lib.all_gather(x, "i", tiled=True)))  # fmt: skip
+row("unreduced_psum", f32(3, 4), call=_lanes(
+    lambda lib, x: lib.unreduced_psum_p.bind(x, axes=("i",)) if lib is lax else lib.psum(x, "i")))
+for _name in ("preduced", "reduced_vary_cast", "vary_unreduced_cast"):
+    row(_name, f32(3, 4), call=_lanes(
+        lambda lib, x, n=_name: getattr(lib, f"{n}_p").bind(x, axes=("i",)) if lib is lax else x))
+row("all_gather_reduced", f32(3, 2), call=_lanes(
+    lambda lib, x: lib.all_gather_reduced_p.bind(x, all_gather_dimension=0, axis_name="i", axis_size=3)
+    if lib is lax else lib.all_gather(x, "i", tiled=True)))
+row("unreduced_reduce_scatter", f32(3, 6), call=_lanes(
+    lambda lib, x: lib.unreduced_reduce_scatter_p.bind(x, scatter_dimension=0, axis_name="i", axis_size=3)
+    if lib is lax else lib.psum_scatter(x, "i", tiled=True)))
 for _name in ("pmax", "pmin"):
     row(_name, f32(3, 4), call=_lanes(lambda lib, x, n=_name: getattr(lib, n)(x, "i")),
         jax_jvp=False)

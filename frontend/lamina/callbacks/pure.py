@@ -67,7 +67,7 @@ def _batching(args: list[Any], dims: list[Any], **params: Any) -> Any:
             "'legacy_vectorized'. Got vmap_method=None."
         )
     if method in UNBATCHED:
-        batched = tuple(a.update(shape=(size, *a.shape)) for a in params["result_avals"])
+        batched = tuple(a.with_axis(0, size) for a in params["result_avals"])
         operands = whole_batch(args, dims, size, UNBATCHED[method])
         outs = pure_callback_p.bind(*operands, **{**params, "result_avals": batched})
         return outs, [0] * len(outs)

@@ -308,7 +308,7 @@ def _flat_backward(
         before = [*call.static.values(), res, tree.unflatten(out_tree, cts)]
         if custom.with_accums:
             places = [
-                (ValAccum if p else NullAccum)(a.to_tangent_aval())
+                (ValAccum if p else NullAccum)(a.to_cotangent_aval())
                 for a, p in zip(in_avals, perturbed, strict=True)
             ]
             log(_checked_logs(run_rule(bwd, *before, *tree.unflatten(call.in_tree, places))))

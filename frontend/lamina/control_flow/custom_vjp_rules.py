@@ -172,7 +172,7 @@ def _batched_backward(
 
 
 def _one_lane(aval: ShapedArray) -> ShapedArray:
-    return aval.update(shape=aval.shape[1:])
+    return aval.without_axis(0)
 
 
 custom_vjp_call_p = Primitive(
@@ -236,7 +236,7 @@ def _lin_batching(
         num_res=num_res,
         backward=_batched_backward(backward, dims[:num_res], in_batched, axes.batching()),
         nonzero=nonzero,
-        out_avals=tuple(a.update(shape=(size, *a.shape)) for a in out_avals),
+        out_avals=tuple(a.with_axis(0, size, axes.batching().spmd_name) for a in out_avals),
         name=name,
     )
     return outs, [0] * len(outs)

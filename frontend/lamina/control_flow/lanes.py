@@ -91,7 +91,7 @@ def _largest(jaxpr: Jaxpr) -> int:
 
 # ---- rules -------------------------------------------------------------------------------------
 def _abstract_eval(*avals: Any, jaxpr: ClosedJaxpr, size: int, **_: Any) -> list[ShapedArray]:
-    return [a.update(shape=(size, *a.shape)) for a in jaxpr.out_avals]
+    return [a.with_axis(0, size) for a in jaxpr.out_avals]
 
 
 @cache_on_jaxpr

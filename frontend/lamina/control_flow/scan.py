@@ -100,7 +100,7 @@ def scan(
     if config.disable_jit.value:
         return _python_scan(f, init, xs_flat, xs_tree, n, reverse)
     xs_avals = avals_of(xs_flat, "scan")
-    x_avals = [a.update(shape=a.shape[1:]) for a in xs_avals]
+    x_avals = [a.without_axis(0) for a in xs_avals]
     if refs.alive:
         found = written_by(f, "scan", init, tree.unflatten(xs_tree, x_avals))
         if found:

@@ -97,7 +97,7 @@ def _in_lanes(program: Callable[..., list[Any]], args: Sequence[Any]) -> list[An
     """program on each of the elements of dimension 0; differentiated, it computes again what it
     needs, while the elements are in the cache."""
     lanes = _shape(args[0])[0]
-    avals = [a.update(shape=a.shape[1:]) for a in map(get_aval, args)]
+    avals = [a.without_axis(0) for a in map(get_aval, args)]
     lane = trace_to_jaxpr(checkpoint(program, prevent_cse=False), avals)
     lane, consts = hoist_consts(lane)
     widest = max(prod(a.shape[1:]) for a in avals if a.shape)

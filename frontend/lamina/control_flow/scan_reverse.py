@@ -15,7 +15,7 @@ from lamina.core.tangents import UndefinedPrimal, Zero, is_undefined_primal
 from lamina.core.weak_cache import cache_on_jaxpr
 from lamina.interpreters.backward_logs import collected, log
 from lamina.interpreters.linearize import partial_eval_jaxpr
-from lamina.interpreters.tangents import add_tangents, instantiate_zero, zeros_like_aval
+from lamina.interpreters.tangents import add_tangents, instantiate_zero
 from lamina.interpreters.transpose import backward_pass
 
 
@@ -185,7 +185,7 @@ def transpose(
     res_consts = [x for x in consts if not is_undefined_primal(x)]
     res_xs = [x for x in xs if not is_undefined_primal(x)]
     lin_consts = kept(jaxpr.in_avals[:num_consts], const_lin)
-    ct_consts = [zeros_like_aval(a.to_tangent_aval()) for a in lin_consts]
+    ct_consts = [instantiate_zero(Zero(a.to_cotangent_aval())) for a in lin_consts]
     ct_carry = [instantiate_zero(ct) for ct in cts[:num_carry]]
     ct_ys = cts[num_carry:]
     body, logs = _step_back(jaxpr, const_lin, xs_lin, [type(ct) is not Zero for ct in ct_ys])
@@ -229,7 +229,7 @@ def _step_back(
         it = iter(values)
         known_consts, sums, ct_carry, ct_ys = ([*islice(it, size)] for size in sizes)
         ys = iter(ct_ys)
-        cts = [next(ys) if nz else Zero(a.to_tangent_aval()) for nz, a in zip(ys_nz, y_avals)]
+        cts = [next(ys) if nz else Zero(a.to_cotangent_aval()) for nz, a in zip(ys_nz, y_avals)]
         operands = [
             *_with_unknown(const_avals, const_lin, iter(known_consts)),
             *map(UndefinedPrimal, carry_avals),

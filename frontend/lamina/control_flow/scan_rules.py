@@ -61,7 +61,7 @@ def _lowering(
     from lamina.dialects import stablehlo as hlo
 
     consts, init, xs = split(args, num_consts, num_carry)
-    x_avals = [a.update(shape=a.shape[1:]) for a in ctx.avals_in[num_consts + num_carry :]]
+    x_avals = [a.without_axis(0) for a in ctx.avals_in[num_consts + num_carry :]]
     y_avals = ctx.avals_out[num_carry:]
     ys = [hlo.full(0, a.shape, a.dtype) for a in y_avals]
     number = np.int32 if length <= np.iinfo(np.int32).max else np.int64  # of a step

@@ -20,7 +20,7 @@ def split(values: Any, num_consts: int, num_carry: int) -> tuple[list[Any], list
 
 def stacked(avals: Sequence[ShapedArray], length: int) -> list[ShapedArray]:
     """The types of values that each step gives, over all steps."""
-    return [a.update(shape=(length, *a.shape)) for a in avals]
+    return [a.with_axis(0, length) for a in avals]
 
 
 def trace_step(
@@ -30,5 +30,5 @@ def trace_step(
     avals = [x.aval if is_undefined_primal(x) else get_aval(x) for x in operands]
     for x in xs:
         aval = x.aval if is_undefined_primal(x) else get_aval(x)
-        avals.append(aval.update(shape=aval.shape[1:]))
+        avals.append(aval.without_axis(0))
     return trace_to_jaxpr(body, avals, like.jaxpr.debug_info)

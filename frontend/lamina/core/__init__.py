@@ -15,6 +15,7 @@ from lamina.core.jaxpr import JaxprEqn as JaxprEqn
 from lamina.core.jaxpr import Literal as Literal
 from lamina.core.jaxpr import Var as Var
 from lamina.core.jaxpr import eval_jaxpr as eval_jaxpr
+from lamina.core.placed import ShardingTypeError as ShardingTypeError
 from lamina.core.primitive import LINEAR as LINEAR
 from lamina.core.primitive import NO_OPERANDS as NO_OPERANDS
 from lamina.core.primitive import NOT_DIFFERENTIABLE as NOT_DIFFERENTIABLE

@@ -35,6 +35,7 @@ class _State(threading.local):
     bound: tuple[tuple[Any, int], ...] = ()
     batching: Axis | None = None
     typed: frozenset[Any] = frozenset()
+    mesh: Any = None
     align: Align | None = None
 
 
@@ -54,22 +55,30 @@ def trace_key() -> tuple[Any, ...]:
 
 
 @contextmanager
-def bind(axes: Iterable[tuple[Any, int]], align: Align | None = None) -> Iterator[None]:
-    """Binds names for a block. With `align` types say along which of these axes a value varies."""
-    old, old_typed, old_align = _state.bound, _state.typed, _state.align
+def bind(
+    axes: Iterable[tuple[Any, int]], align: Align | None = None, mesh: Any = None
+) -> Iterator[None]:
+    """Binds names for a block. With `align` types say along which of these axes, of a mesh, a value varies."""
+    old, old_typed, old_align, old_mesh = _state.bound, _state.typed, _state.align, _state.mesh
     axes = tuple(axes)
     _state.bound = (*old, *axes)
     if align is not None:
         _state.typed, _state.align = old_typed.union(name for name, _ in axes), align
+        _state.mesh = mesh
     try:
         yield
     finally:
-        _state.bound, _state.typed, _state.align = old, old_typed, old_align
+        _state.bound, _state.typed, _state.align, _state.mesh = old, old_typed, old_align, old_mesh
 
 
 def typed() -> frozenset[Any]:
     """The mesh axes along which, by their types, values vary or do not."""
     return _state.typed
+
+
+def mesh_of_types() -> Any:
+    """The AbstractMesh that has these axes."""
+    return _state.mesh
 
 
 def size_of(name: Any) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 from lamina.core.avals import ShapedArray
 from lamina.core.effects import NO_EFFECTS, Effects
+from lamina.core.placed import undecided
 from lamina.core.primitive import Primitive
 from lamina.core.source_info import UNKNOWN, SourceInfo, at_places
 from lamina.records import Record
@@ -197,7 +198,8 @@ def eval_jaxpr(jaxpr: Jaxpr | ClosedJaxpr, consts: Sequence[Any], *args: Any) ->
     env: dict[Var, Any] = {}
     env.update(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
-    with at_places() as at:
+    typed = any([v.aval.placed is not None for v in (*jaxpr.invars, *jaxpr.constvars)])
+    with at_places() as at, undecided(typed):  # that it says enough was seen when it was traced
         for eqn in jaxpr.eqns:
             at(eqn.source_info)
             values = [v.val if type(v) is Literal else env[v] for v in eqn.invars]  # type: ignore[index,union-attr]

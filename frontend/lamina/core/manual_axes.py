@@ -58,6 +58,10 @@ class ManualAxisType:
             unreduced_kind = UnreducedKind.sum
         object.__setattr__(self, "unreduced_kind", unreduced_kind)
 
+    def invarying(self, mesh: Any) -> frozenset[Any]:
+        """The axes of a mesh that are mapped by hand along which the value is the same, and nothing else."""
+        return frozenset(mesh.manual_axes) - self.varying - self.unreduced - self.reduced
+
     @property
     def empty(self) -> bool:
         """Whether the value is the same, and whole, along all axes."""

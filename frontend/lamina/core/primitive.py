@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from lamina.core import axes as _axes
+from lamina.core import placed as _placed
 from lamina.core import trace as _trace
 from lamina.core.avals import NOWHERE, ShapedArray
 from lamina.core.effects import NO_EFFECTS, Effects
@@ -66,6 +67,12 @@ class Primitive:
     varying         (along, params) -> (operands, results): where types say along which mesh axes a
                     value varies (shard_map with check_vma), along which the operands must and the
                     results do; `along` is where any operand does. Without it all vary along that.
+    placed          (operands, *results, **params) -> the Dims of each result, where types say how
+                    arrays lie on a mesh (core/placed.py): `operands` has those of the operands. Without
+                    it results are split as the operands are, which have their shape.
+    sums            (operands, **params) -> the Sums of the results, where operands are terms of a sum on
+                    each device, or count once for all (core/placed.py). Without it they are terms where the
+                    jvp is LINEAR and all operands are.
     align           (args, params) -> (args, params): the same for primitives with programs in them,
                     whose operands and programs are made to fit; results are as abstract_eval says.
     mesh            (params) -> the Mesh whose devices an application runs on together.
@@ -92,6 +99,8 @@ class Primitive:
     axis_batching: Rule | None = None
     axis_names: Rule | None = None
     varying: Rule | None = None
+    placed: Rule | None = None
+    sums: Rule | None = None
     align: Rule | None = None
     mesh: Rule | None = None
     partial_eval: Rule | None = None
@@ -126,6 +135,8 @@ class Primitive:
     def result_types(self, avals: Sequence[ShapedArray], params: dict[str, Any]) -> Any:
         """The type of the result, or types with multiple_results, on operands of these types."""
         out = self.abstract_eval(*avals, **params)
+        if self.align is None and any([a.placed is not None for a in avals]):
+            out = _placed.result_types(self, avals, params, out)
         if not _axes._state.typed or self.align is not None:
             return out
         along = NOWHERE.union(*[a.vma for a in avals])

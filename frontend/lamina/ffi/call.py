@@ -242,7 +242,7 @@ def _batching(args: list[Any], dims: list[Any], **params: Any) -> Any:
             "'sequential_unrolled', 'expand_dims', 'broadcast_all', or 'legacy_vectorized'"
         )
     if method in UNBATCHED:
-        batched = tuple(a.update(shape=(size, *a.shape)) for a in params["result_avals"])
+        batched = tuple(a.with_axis(0, size) for a in params["result_avals"])
         operands = whole_batch(args, dims, size, UNBATCHED[method])
         grown = [len(get_aval(x).shape) > len(get_aval(a).shape) - (d is not None)
                  for x, a, d in zip(operands, args, dims, strict=True)]  # fmt: skip

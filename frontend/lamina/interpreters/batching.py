@@ -29,8 +29,7 @@ class VmapTracer(Tracer):
 
     @property
     def aval(self) -> ShapedArray:
-        aval = get_aval(self.value)
-        return aval.update(shape=aval.shape[: self.dim] + aval.shape[self.dim + 1 :])
+        return get_aval(self.value).without_axis(self.dim)
 
     def origin_note(self) -> str:
         if isinstance(self.value, Tracer):
@@ -167,7 +166,7 @@ def batch_jaxpr(
         ]
 
     avals = [
-        a.update(shape=(axis_size, *a.shape)) if b else a
+        a.with_axis(0, axis_size, axis.spmd_name) if b else a
         for a, b in zip(closed.in_avals, batched, strict=True)
     ]
     info = closed.jaxpr.debug_info

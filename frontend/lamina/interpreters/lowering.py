@@ -15,14 +15,14 @@ import numpy as np
 
 from lamina import config
 from lamina.core.avals import ShapedArray
-from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
+from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from lamina.core.primitive import OWED
 from lamina.core.source_info import UNKNOWN, SourceInfo, frame_at
 from lamina.core.trace import physical
 from lamina.dialects import context as mlir_context
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects import types
-from lamina.dialects.attributes import MATRIX_PRODUCTS
+from lamina.dialects.attributes import LANES_TOGETHER, MATRIX_PRODUCTS
 from lamina.dialects.interrupts import let_interrupts_in, uninterrupted
 from lamina.dialects.vendors import ir
 from lamina.interpreters.spreads import Spreads
@@ -169,6 +169,9 @@ def lower_body(
         )
         with module.location(primitive.name, eqn.source_info):
             out = primitive.lowering(ctx, *map(read, eqn.invars), **eqn.params)
+        if module.annotations is not None:
+            with module.location(primitive.name, eqn.source_info):
+                out = _said_to_lie(module, eqn, out)
         if primitive.multiple_results:
             env.update(zip(eqn.outvars, out, strict=True))
         else:
@@ -176,6 +179,18 @@ def lower_body(
     results = [read(v) for v in jaxpr.outvars]
     module.spreads.drop_unused(mark, results)
     return results
+
+
+def _said_to_lie(module: ModuleContext, eqn: JaxprEqn, out: Any) -> Any:
+    """The results of an equation, which lie as their types say, where these do."""
+    if all(v.aval.placed is None for v in eqn.outvars):
+        return out
+    values = out if eqn.primitive.multiple_results else [out]
+    values = [
+        x if v.aval.placed is None else module.annotations.as_typed(module, x, v.aval)
+        for x, v in zip(values, eqn.outvars, strict=True)
+    ]
+    return values if eqn.primitive.multiple_results else values[0]
 
 
 def private_function(module: ModuleContext, closed: ClosedJaxpr, name: str) -> str:
@@ -216,6 +231,8 @@ def note_settings(module: ir.Module) -> None:
     attributes, products = module.operation.attributes, config.matrix_products.value
     if products != "auto" and MATRIX_PRODUCTS not in attributes:
         attributes[MATRIX_PRODUCTS] = ir.StringAttr.get(products, module.context)
+    if config.lanes.value == "select":
+        attributes[LANES_TOGETHER] = ir.UnitAttr.get(module.context)
 
 
 @uninterrupted()
@@ -298,7 +315,8 @@ def lower_module(
             ]
             outs = lower_body(context, closed.jaxpr, consts, list(block_args))
             hlo.return_(outs)
-        module.operation.verify()
+        if annotations is None:  # else the partitioner does: here symbols are not seen out of its ops' regions
+            module.operation.verify()
     return module
 
 

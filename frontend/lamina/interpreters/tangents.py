@@ -40,7 +40,14 @@ def instantiate_zero(x: Any) -> Any:
     >>> print(lamina.interpreters.ad.instantiate_zeros(jnp.ones(2)))
     [1. 1.]
     """
-    return zeros_like_aval(x.aval) if type(x) is Zero else x
+    if type(x) is not Zero:
+        return x
+    zeros = zeros_like_aval(x.aval)
+    if x.aval.placed is None or x.aval.dtype == dtypes.float0:
+        return zeros
+    from lamina import lax
+
+    return lax.as_typed(zeros, x.aval)
 
 
 def add_tangents(x: Any, y: Any) -> Any:

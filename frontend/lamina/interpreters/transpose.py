@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from lamina.core import tree
+from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
+from lamina.core.placed import terms_wanted, undecided
 from lamina.core.primitive import NOT_LINEAR, OWED
 from lamina.core.source_info import SourceInfo, at_places
 from lamina.core.tangents import UndefinedPrimal, UnknownOperand, Zero, is_undefined_primal
@@ -35,15 +38,16 @@ def backward_pass(
     [Array(2., dtype=float32), None]
     """
     if all(type(ct) is Zero for ct in cotangents):
-        return [Zero(x.aval) if is_undefined_primal(x) else None for x in args]
-    with at_places() as at:
+        return [Zero(x.aval.to_cotangent_aval()) if is_undefined_primal(x) else None for x in args]
+    typed = any([v.aval.placed is not None for v in (*jaxpr.invars, *jaxpr.constvars)])
+    with at_places() as at, undecided(typed):
         known, linear, backwards = _run_known(jaxpr, consts, args, at)
         sums = _Sums(linear)
         sums.add(jaxpr.outvars, cotangents)
         for eqn in reversed(backwards):
             _transpose(eqn, known, sums, at)
     return [
-        sums.of.get(v, Zero(x.aval)) if is_undefined_primal(x) else None
+        sums.of.get(v, Zero(x.aval.to_cotangent_aval())) if is_undefined_primal(x) else None
         for v, x in zip(jaxpr.invars, args, strict=True)
     ]
 
@@ -102,7 +106,10 @@ class _Sums:
         cts = [self.of.pop(v, None) for v in eqn.outvars]
         if all(ct is None for ct in cts):
             return None
-        return [Zero(v.aval) if ct is None else ct for v, ct in zip(eqn.outvars, cts, strict=True)]
+        return [
+            Zero(v.aval.to_cotangent_aval()) if ct is None else ct
+            for v, ct in zip(eqn.outvars, cts, strict=True)
+        ]
 
 
 def _transpose(
@@ -126,12 +133,26 @@ def _transpose(
             f"implemented, at {eqn.source_info.summary()}"
         )
     at(eqn.source_info)
+    places = [v.aval if v.aval.placed is not None else None for v in invars]
+    counts_once = any(a is not None and a.placed.sums.reduced for a in places)
     try:
-        out = rule(given, *operands, **eqn.params)
+        with terms_wanted() if counts_once else nullcontext():
+            out = rule(given, *operands, **eqn.params)
     except UnknownOperand:
         raise TypeError(_not_linear(eqn, operands)) from None
     if out is not None:
+        if any(places):
+            out = [_as_typed(ct, aval) for ct, aval in zip(out, places, strict=True)]
         sums.add(eqn.invars, out)
+
+
+def _as_typed(ct: Any, aval: ShapedArray | None) -> Any:
+    """A cotangent that lies as those of the value to which it belongs do."""
+    if aval is None or ct is None or type(ct) is Zero:
+        return ct
+    from lamina import lax
+
+    return lax.as_typed(ct, aval.to_cotangent_aval())
 
 
 def _not_linear(eqn: JaxprEqn, operands: Sequence[Any]) -> str:
@@ -181,13 +202,13 @@ def transpose_with_logs(
             for a, lin in zip(closed.in_avals, linear, strict=True)
         ]
         cts = [
-            next(given) if nz else Zero(a.to_tangent_aval())
+            next(given) if nz else Zero(a.to_cotangent_aval())
             for a, nz in zip(closed.out_avals, nonzero_cts, strict=True)
         ]
         with collected() as logs:
             out = backward_pass(closed.jaxpr, closed.consts, operands, cts)
         out = [
-            Zero(a.to_tangent_aval()) if ct is None and lin else ct
+            Zero(a.to_cotangent_aval()) if ct is None and lin else ct
             for ct, a, lin in zip(out, closed.in_avals, linear, strict=True)
         ]
         given_out[:] = [
@@ -199,7 +220,7 @@ def transpose_with_logs(
         return [instantiate_zero(ct) for ct, g in zip(out, given_out, strict=True) if g] + logged
 
     avals = [a for a, lin in zip(closed.in_avals, linear, strict=True) if not lin]
-    avals += [a.to_tangent_aval() for a, nz in zip(closed.out_avals, nonzero_cts, strict=True) if nz]
+    avals += [a.to_cotangent_aval() for a, nz in zip(closed.out_avals, nonzero_cts, strict=True) if nz]
     info = closed.jaxpr.debug_info
     out = trace_to_jaxpr(fun, avals, DebugInfo("transpose", info.function, info.location))
     return out, tuple(given_out), logs_tree[0]

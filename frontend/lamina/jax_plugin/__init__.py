@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from lamina.jax_plugin.ffi_targets import listen
+
 _NAME = "lamina"
 _LIBRARY = "lamina_pjrt.so"
 _VERSIONS = ((0, 10), (0, 12))
@@ -62,6 +64,7 @@ def register(*, priority: int = _PRIORITY) -> None:
     bridge.register_plugin(
         _NAME, priority=priority, library_path=str(library_path()), options=_options
     )
+    listen(_NAME)
     registration = bridge._backend_factories[_NAME]
     make_client = registration.factory
 

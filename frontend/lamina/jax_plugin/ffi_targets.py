@@ -1,5 +1,5 @@
 """Handlers of XLA's foreign function interface that programs may name, wherever they were registered:
-by `jax.ffi.register_ffi_target` for the CPU, or by `lamina.ffi.register_ffi_target`.
+by `jax.ffi.register_ffi_target` for the CPU or for this platform, or by `lamina.ffi.register_ffi_target`.
 """
 
 from __future__ import annotations
@@ -8,17 +8,46 @@ from typing import Any
 
 _HOST = "Host"  # what XLA calls the CPU
 
+_refused: dict[str, Exception] = {}
+"""By name, what is wrong with handlers that were registered before anybody listened."""
+
+
+def listen(platform: str) -> None:
+    """Take the handlers that are registered with JAX for a platform, from now on and before."""
+    from jaxlib import xla_client
+
+    is_waiting = True
+
+    def take(name: str | bytes, handler: Any, _platform: str, api_version: int = 0, traits: Any = None) -> None:
+        from lamina.ffi.targets import register_ffi_target
+
+        text = name.decode() if isinstance(name, bytes) else name
+        try:
+            register_ffi_target(text, handler, api_version=api_version)
+        except (TypeError, ValueError, NotImplementedError) as error:
+            if not is_waiting:
+                raise
+            _refused[text] = error  # raised here, it would keep JAX from the whole backend
+        else:
+            _refused.pop(text, None)
+
+    xla_client.register_custom_call_handler(platform, take)
+    is_waiting = False
+
 
 def address_of(name: str) -> int | None:
     """The address of a handler; None where none has this name.
 
-    Raises NotImplementedError for one that keeps state, with stages of its own for that.
+    Raises NotImplementedError for one that keeps state, with stages of its own for that, and what was wrong
+    with one that was registered for this platform.
     """
     from lamina.ffi.targets import capsule_address, find
 
     address = find(name)
     if address is not None:
         return address
+    if name in _refused:
+        raise NotImplementedError(str(_refused[name])) from _refused[name]
     found = _of_jax().get(name)
     if found is None:
         return None

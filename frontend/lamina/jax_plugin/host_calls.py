@@ -106,7 +106,7 @@ def bind_host_calls(module: Any) -> tuple[HostCall, ...]:
     """
     from lamina.dialects.vendors import ir
     from lamina.passes.find import find_ops
-    from lamina.passes.stablehlo.adopt_lapack import is_adopted
+    from lamina.passes.stablehlo.legalize.adopt_lapack import is_adopted
 
     found: list[HostCall] = []
     for call in find_ops(module, _CALL):
@@ -149,7 +149,7 @@ def values_of(given: Any) -> dict[str, Any]:
 
 def _rename(call: Any, index: int) -> None:
     from lamina.dialects.vendors import ir
-    from lamina.passes.stablehlo.facts import PYTHON_CALLBACK
+    from lamina.passes.stablehlo.analysis.facts import PYTHON_CALLBACK
 
     for name in [one if isinstance(one, str) else one.name for one in call.attributes]:
         if name not in ("has_side_effect", "call_target_name"):

@@ -73,9 +73,11 @@ from lamina.lax.collective_exchanges import ragged_all_to_all as ragged_all_to_a
 from lamina.lax.collective_gathers import all_gather as all_gather
 from lamina.lax.collective_gathers import all_gather_invariant_p as all_gather_invariant_p
 from lamina.lax.collective_gathers import all_gather_p as all_gather_p
+from lamina.lax.collective_gathers import all_gather_reduced_p as all_gather_reduced_p
 from lamina.lax.collective_gathers import psum_scatter as psum_scatter
 from lamina.lax.collective_gathers import psum_scatter_start as psum_scatter_start
 from lamina.lax.collective_gathers import reduce_scatter_p as reduce_scatter_p
+from lamina.lax.collective_gathers import unreduced_reduce_scatter_p as unreduced_reduce_scatter_p
 from lamina.lax.collective_permutes import axis_index as axis_index
 from lamina.lax.collective_permutes import axis_index_p as axis_index_p
 from lamina.lax.collective_permutes import axis_size as axis_size
@@ -333,6 +335,10 @@ from lamina.lax.slicing import slice_p as slice_p
 from lamina.lax.sort import sort as sort
 from lamina.lax.sort import sort_key_val as sort_key_val
 from lamina.lax.sort import sort_p as sort_p
+from lamina.lax.terms import preduced_p as preduced_p
+from lamina.lax.terms import reduced_vary_cast_p as reduced_vary_cast_p
+from lamina.lax.terms import unreduced_psum_p as unreduced_psum_p
+from lamina.lax.terms import vary_unreduced_cast_p as vary_unreduced_cast_p
 from lamina.lax.top_k import approx_max_k as approx_max_k
 from lamina.lax.top_k import approx_min_k as approx_min_k
 from lamina.lax.top_k import top_k as top_k
@@ -402,6 +408,7 @@ from lamina.lax.special.integer_power import integer_power_p as integer_power_p
 if _typing.TYPE_CHECKING:
     from lamina.lax import linalg as linalg
     from lamina.sharding.constraint import sharding_constraint_p as sharding_constraint_p
+    from lamina.sharding.constraint import as_typed as as_typed
     from lamina.sharding.constraint import under as under
     from lamina.sharding.constraint import with_sharding_constraint as with_sharding_constraint
 
@@ -414,7 +421,7 @@ if not _typing.TYPE_CHECKING:  # which knows the names
             import importlib
 
             return importlib.import_module("lamina.lax.linalg")
-        if name in ("with_sharding_constraint", "sharding_constraint_p", "under"):
+        if name in ("with_sharding_constraint", "sharding_constraint_p", "under", "as_typed"):
             from lamina.sharding import constraint
 
             return getattr(constraint, name)

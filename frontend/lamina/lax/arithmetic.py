@@ -7,6 +7,7 @@ from typing import Any
 from lamina import lax
 from lamina.core import Primitive, dtypes
 from lamina.core.array_class import Array
+from lamina.core.placed import Operands, Sums, factors, linear_in
 from lamina.lax import hlo
 from lamina.lax.checks import (
     ANY,
@@ -175,26 +176,40 @@ _SUM = linear_in_each(lambda ct, *_: ct, lambda ct, *_: ct)
 _FIRST = [lambda g, *_: g]
 
 add_p: Primitive = elementwise(
-    "add", builder("add"), NUMBER, NUMBER, derivatives=_FIRST * 2, transpose=_SUM,
+    "add", builder("add"), NUMBER, NUMBER, derivatives=_FIRST * 2, transpose=_SUM, sums=linear_in(0, 1),
 )  # fmt: skip
 add_any_p: Primitive = elementwise(
-    "add_any", builder("add"), ANY, ANY, derivatives=_FIRST * 2, transpose=_SUM,
+    "add_any", builder("add"), ANY, ANY, derivatives=_FIRST * 2, transpose=_SUM, sums=linear_in(0, 1),
 )  # fmt: skip
 sub_p: Primitive = elementwise(
     "sub", builder("subtract"), NUMBER, NUMBER,
     derivatives=[lambda g, *_: g, lambda g, *_: neg(g)],
     transpose=linear_in_each(lambda ct, *_: ct, lambda ct, *_: neg(ct)),
+    sums=linear_in(0, 1),
 )  # fmt: skip
 neg_p: Primitive = elementwise(
     "neg", builder("negate"), NUMBER,
     derivatives=[lambda g, *_: neg(g)],
     transpose=linear_in_each(lambda ct, _: neg(ct)),
+    sums=linear_in(0),
 )  # fmt: skip
 mul_p: Primitive = elementwise(
     "mul", builder("multiply"), NUMBER, NUMBER,
     derivatives=[lambda g, ans, x, y: mul(g, y), lambda g, ans, x, y: mul(x, g)],
     transpose=linear_in_each(lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(x, ct)),
+    sums=factors,
 )  # fmt: skip
+
+
+def _quotient_sums(operands: Operands) -> Sums:
+    if operands.sums_of(1).unreduced:
+        raise ValueError(
+            "The denominator cannot be unreduced passed to `div`: of terms of a sum a quotient is no sum of terms. "
+            "Reshard it first, so that they are summed"
+        )
+    return factors(operands)
+
+
 div_p: Primitive = elementwise(
     "div", builder("divide"), NUMBER, NUMBER,
     derivatives=[
@@ -202,6 +217,7 @@ div_p: Primitive = elementwise(
         lambda g, ans, x, y: mul(mul(neg(g), x), lax.integer_pow(y, -2)),
     ],
     transpose=linear_in_each(lambda ct, x, y: div(ct, y)),
+    sums=_quotient_sums,
 )  # fmt: skip
 
 

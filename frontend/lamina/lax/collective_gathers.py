@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from lamina import lax
-from lamina.core import LINEAR, Primitive, axes, tree
+from lamina.core import LINEAR, Primitive, ShapedArray, axes, tree
 from lamina.core.axes import Axis
 from lamina.core.library import library
+from lamina.core.placed import WHOLE, sums
 from lamina.lax import hlo
 from lamina.lax.batching_rules import past
 from lamina.lax.checks import canonical_axes
-from lamina.lax.collective_sums import spread
+from lamina.lax.collective_sums import spread, unreduced
 from lamina.lax.named_axes import (
     CHANNEL,
     Groups,
@@ -37,6 +38,7 @@ from lamina.lax.named_axes import (
     times,
     vary_too,
 )
+from lamina.lax.terms import to_unreduced, with_sums
 
 
 def all_gather(
@@ -75,6 +77,9 @@ def all_gather(
         (at,) = canonical_axes("all_gather", (axis,), rank(leaf) + (not tiled))
         block = leaf if tiled else lax.expand_dims(leaf, (at,))
         for name in reversed(names):
+            if to == "reduced" and name in axes.typed() and groups is None:
+                block = gather_reduced(block, at, name, group_size((name,), groups))
+                continue
             same = to == "invarying" and name in axes.typed() and groups is None
             block = (all_gather_invariant_p if same else all_gather_p).bind(
                 block, all_gather_dimension=at, axis_name=name, axis_index_groups=groups,
@@ -200,6 +205,9 @@ def psum_scatter(
                 f"shard_count {size}"
             )
         for name in names:
+            if groups is None and name in unreduced(leaf):
+                leaf = scatter_terms(leaf, at, name, group_size((name,), groups))
+                continue
             leaf = reduce_scatter_p.bind(
                 leaf, scatter_dimension=at, axis_name=name, axis_index_groups=groups,
                 axis_size=group_size((name,), groups),
@@ -254,3 +262,91 @@ reduce_scatter_p: Primitive = Primitive(
     axis_names=lambda params: (params["axis_name"],),
     varying=vary_too,
 )
+
+
+# ---- of what counts once, and of terms -----------------------------------------------------------
+def _gathered_type(
+    x: ShapedArray, *, all_gather_dimension: int, axis_name: Any, axis_size: int
+) -> ShapedArray:
+    of, here = (WHOLE if x.placed is None else x.placed.sums), axes.typed() & {axis_name}
+    out = scaled(x, all_gather_dimension, axis_size).update(vma=x.vma - here)
+    mesh = None if x.placed is None else x.placed.mesh
+    return with_sums(out, sums(of.unreduced, of.reduced | here, of.kind), mesh)
+
+
+def _scattered_type(
+    x: ShapedArray, *, scatter_dimension: int, axis_name: Any, axis_size: int
+) -> ShapedArray:
+    of, here = (WHOLE if x.placed is None else x.placed.sums), axes.typed() & {axis_name}
+    out = scaled(x, scatter_dimension, 1, axis_size).update(vma=x.vma | here)
+    mesh = None if x.placed is None else x.placed.mesh
+    return with_sums(out, sums(of.unreduced - here, of.reduced, of.kind), mesh)
+
+
+def _gather_reduced_lowering(
+    ctx: Any, x: Any, *, all_gather_dimension: int, axis_name: Any, axis_size: int
+) -> Any:
+    return hlo.all_gather(x, all_gather_dimension, device_groups(ctx, (axis_name,), None), CHANNEL)
+
+
+def _scatter_terms_lowering(
+    ctx: Any, x: Any, *, scatter_dimension: int, axis_name: Any, axis_size: int
+) -> Any:
+    return hlo.reduce_scatter(
+        x, scatter_dimension, device_groups(ctx, (axis_name,), None), CHANNEL, hlo.add
+    )
+
+
+def _gather_reduced_batching(args: Any, dims: Any, *, all_gather_dimension: int, **params: Any) -> Any:
+    (at,) = past(dims[0], (all_gather_dimension,))
+    return all_gather_reduced_p.bind(args[0], all_gather_dimension=at, **params), dims[0]
+
+
+def _scatter_terms_batching(args: Any, dims: Any, *, scatter_dimension: int, **params: Any) -> Any:
+    (at,) = past(dims[0], (scatter_dimension,))
+    return unreduced_reduce_scatter_p.bind(args[0], scatter_dimension=at, **params), dims[0]
+
+
+all_gather_reduced_p: Primitive = Primitive(
+    "all_gather_reduced",
+    abstract_eval=_gathered_type,
+    align=lambda args, params: (args, params),
+    lowering=_gather_reduced_lowering,
+    jvp=LINEAR,
+    transpose=lambda ct, x, *, all_gather_dimension, axis_name, axis_size: [
+        scatter_terms(ct, all_gather_dimension, axis_name, axis_size)
+    ],
+    batching=_gather_reduced_batching,
+    axis_batching=lambda axis, args, dims, **params: _all_gather_axis_batching(
+        axis, args, dims, axis_index_groups=None, **params
+    ),
+    axis_names=lambda params: (params["axis_name"],),
+)
+unreduced_reduce_scatter_p: Primitive = Primitive(
+    "unreduced_reduce_scatter",
+    abstract_eval=_scattered_type,
+    align=lambda args, params: (args, params),
+    lowering=_scatter_terms_lowering,
+    jvp=LINEAR,
+    transpose=lambda ct, x, *, scatter_dimension, axis_name, axis_size: [
+        gather_reduced(ct, scatter_dimension, axis_name, axis_size)
+    ],
+    batching=_scatter_terms_batching,
+    axis_batching=lambda axis, args, dims, **params: _reduce_scatter_axis_batching(
+        axis, args, dims, axis_index_groups=None, **params
+    ),
+    axis_names=lambda params: (params["axis_name"],),
+)
+
+
+def gather_reduced(x: Any, dim: int, name: Any, size: int) -> Any:
+    """What all devices along an axis have, side by side: the same on all, which counts once."""
+    return all_gather_reduced_p.bind(
+        lax.pvary(x, (name,)), all_gather_dimension=dim, axis_name=name, axis_size=size
+    )
+
+
+def scatter_terms(x: Any, dim: int, name: Any, size: int) -> Any:
+    """The sum of terms, of which each device keeps a part."""
+    x = to_unreduced(x, (name,))
+    return unreduced_reduce_scatter_p.bind(x, scatter_dimension=dim, axis_name=name, axis_size=size)

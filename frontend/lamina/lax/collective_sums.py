@@ -18,6 +18,7 @@ import numpy as np
 from lamina import lax
 from lamina.core import LINEAR, NOT_LINEAR, Primitive, axes, get_aval, tree
 from lamina.core.axes import Axis
+from lamina.core.placed import WHOLE
 from lamina.core.tangents import Zero
 from lamina.core.trace import Tracer
 from lamina.lax import hlo
@@ -145,9 +146,25 @@ def sum_over(x: Any, names: tuple[Any, ...], groups: Groups = None) -> Any:
     """The sum of an array over bound names: of what types tell about, it varies no more."""
     typed = tuple(n for n in names if n in axes.typed()) if groups is None else ()
     rest = tuple(n for n in names if n not in typed)
+    if typed and get_aval(x).placed is not None:
+        terms = unreduced(x)
+        x = _sum_of_terms(x, typed)
+        typed = tuple(n for n in typed if n not in terms)
     if rest:
         x = psum_p.bind(x, axes=rest, axis_index_groups=groups)
     return psum_invariant_p.bind(x, axes=typed) if typed else x
+
+
+def unreduced(x: Any) -> frozenset[Any]:
+    """The axes along which each device has a term of x."""
+    placed = get_aval(x).placed
+    return frozenset() if placed is None else placed.sums.unreduced
+
+
+def _sum_of_terms(x: Any, names: tuple[Any, ...]) -> Any:
+    from lamina.lax.terms import sum_of_terms
+
+    return sum_of_terms(x, names)
 
 
 def _reduction(
@@ -247,7 +264,8 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
 
     x          a tree of arrays, known to be the same along the axis.
     axis_name  the axis' name, or a tuple of names.
-    to         "varying".
+    to         "varying"; "unreduced": what each device has is a term of a sum; "reduced": all have the
+               same, and each a term of its cotangent.
 
     Raises ValueError for another `to` and for an x that varies already; TypeError for a set of
     names.
@@ -268,6 +286,12 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
     typed = [n for n in names if n in axes.typed()]
 
     def one(leaf: Any) -> Any:
+        if typed and (to != "varying" or get_aval(leaf).placed is not None):
+            from lamina.lax.terms import cast_terms
+
+            cast = cast_terms(leaf, tuple(typed), to)
+            if cast is not None:
+                return cast
         vma = get_aval(leaf).vma
         varying = [n for n in typed if n in vma]
         if varying and len(varying) < len(typed):
@@ -303,6 +327,14 @@ def pvary(x: Any, axis_name: Any) -> Any:
 def spread(x: Any, names: Sequence[Any] | frozenset[Any]) -> Any:
     """x, varying at least along these names as far as types tell."""
     new = (frozenset(names) & axes.typed()) - get_aval(x).vma
+    placed = get_aval(x).placed
+    if new and placed is not None and placed.sums is not WHOLE:
+        new -= placed.sums.unreduced
+        counted = placed.sums.reduced & new
+        if counted:
+            from lamina.lax.terms import reduced_to_varying
+
+            x, new = reduced_to_varying(x, tuple(sorted(counted, key=str))), new - counted
     return pvary_p.bind(x, axes=tuple(sorted(new, key=str))) if new else x
 
 

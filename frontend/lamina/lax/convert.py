@@ -19,6 +19,7 @@ from lamina.core import (
     get_aval,
 )  # fmt: skip
 from lamina.core.array_class import Array
+from lamina.core.placed import Operands, Sums, linear_in, no_sums
 from lamina.lax import hlo
 from lamina.lax.batching_rules import move_axis
 from lamina.lax.checks import FLOAT
@@ -167,11 +168,17 @@ def _convert_batching(args: Any, dims: Any, **params: Any) -> tuple[Any, int]:
     return convert_element_type_p.bind(*args, **params), dims[0]
 
 
+def _convert_sums(operands: Operands, *, new_dtype: np.dtype, **_: Any) -> Sums:
+    cuts = dtypes.is_inexact(operands.avals[0].dtype) and not dtypes.is_inexact(new_dtype)
+    return (no_sums if cuts else linear_in(0))(operands)
+
+
 convert_element_type_p: Primitive = Primitive(
     "convert_element_type",
     abstract_eval=_convert_abstract_eval,
     lowering=_convert_lowering,
     jvp=_convert_jvp,
+    sums=_convert_sums,
     transpose=_convert_transpose,
     batching=_convert_batching,
 )
@@ -231,4 +238,5 @@ reduce_precision_p: Primitive = elementwise(
     "reduce_precision", _reduce_precision_lowering, FLOAT,
     derivatives=[lambda g, ans, x, **params: reduce_precision(g, **params)],
     transpose=lambda ct, x, **params: [reduce_precision(ct, **params)],
+    sums=linear_in(0),
 )  # fmt: skip

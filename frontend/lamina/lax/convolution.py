@@ -10,6 +10,7 @@ import numpy as np
 from lamina import lax
 from lamina.core import Primitive, ShapedArray, dtypes, get_aval
 from lamina.core.array_class import Array
+from lamina.core.placed import Dims, Operands, ShardingTypeError, spec, undecided
 from lamina.lax import convolution_rules, hlo
 from lamina.lax.checks import NUMBER, check_accepted, check_reach, check_same_dtypes, static_ints
 from lamina.lax.conv_layouts import (
@@ -85,19 +86,20 @@ def conv_general_dilated(
         window = [dilated(np.shape(rhs)[d], r) for d, r in zip(numbers.rhs_spec[2:], right)]
         padding = padtype_to_pads([dilated(s, r) for s, r in zip(sizes, left)], window, strides,
                                   padding)  # fmt: skip
-    out = conv_general_dilated_p.bind(
-        lhs,
-        rhs,
-        window_strides=strides,
-        padding=tuple((int(low), int(high)) for low, high in padding),
-        lhs_dilation=left,
-        rhs_dilation=right,
-        dimension_numbers=numbers,
-        feature_group_count=int(feature_group_count),
-        batch_group_count=int(batch_group_count),
-        precision=canonical_precision(precision),
-        preferred_element_type=preferred,
-    )
+    with undecided(out_sharding is not None):
+        out = conv_general_dilated_p.bind(
+            lhs,
+            rhs,
+            window_strides=strides,
+            padding=tuple((int(low), int(high)) for low, high in padding),
+            lhs_dilation=left,
+            rhs_dilation=right,
+            dimension_numbers=numbers,
+            feature_group_count=int(feature_group_count),
+            batch_group_count=int(batch_group_count),
+            precision=canonical_precision(precision),
+            preferred_element_type=preferred,
+        )
     if of_bools and preferred is None:
         out = lax.convert_element_type(out, np.bool_)
     return out if out_sharding is None else lax.under(out, out_sharding)
@@ -321,9 +323,26 @@ def _lowering(ctx: Any, lhs: Any, rhs: Any, *, window_strides: Any, padding: Any
     )  # fmt: skip
 
 
+def _placed(
+    of: Operands, out: ShapedArray, *, dimension_numbers: ConvDimensionNumbers, batch_group_count: int, **_: Any
+) -> Dims:
+    lhs, rhs, numbers = *of.dims, dimension_numbers
+    split = [lhs[d] for d in numbers.lhs_spec[1:]] + [rhs[d] for d in numbers.rhs_spec[1:]]
+    if any(split) or batch_group_count > 1:
+        raise ShardingTypeError(
+            "conv_general_dilated: only the batch of the left operand and the output features of the right one can "
+            f"be sharded, got {spec(lhs)} and {spec(rhs)}. Say how the result is to lie (out_sharding)"
+        )
+    found: list[Any] = [()] * out.ndim
+    found[numbers.out_spec[0]] = lhs[numbers.lhs_spec[0]]
+    found[numbers.out_spec[1]] = rhs[numbers.rhs_spec[0]]
+    return tuple(found)
+
+
 conv_general_dilated_p: Primitive = Primitive(
     "conv_general_dilated",
     abstract_eval=_abstract_eval,
+    placed=_placed,
     lowering=_lowering,
     jvp=convolution_rules.jvp,
     transpose=convolution_rules.transpose,

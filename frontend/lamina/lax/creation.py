@@ -29,12 +29,13 @@ from lamina.lax.checks import (
 from lamina.lax.random_keys import random_wrap
 
 
-def full(shape: int | Sequence[int], fill_value: Any, dtype: Any = None) -> Array:
+def full(shape: int | Sequence[int], fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Array:
     """An array with fill_value everywhere.
 
     shape       a tuple of ints, or an int for a vector of that length.
     fill_value  a number or an array of rank 0.
     dtype       of the result, by default fill_value's; weakly typed then if fill_value is.
+    sharding    how it lies on devices, a sharding or None.
 
     Raises TypeError where fill_value is no scalar or a size is negative.
 
@@ -42,6 +43,8 @@ def full(shape: int | Sequence[int], fill_value: Any, dtype: Any = None) -> Arra
     [[7 7 7]
      [7 7 7]]
     """
+    if sharding is not None:
+        return lax.under(full(shape, fill_value, dtype), sharding)
     if np.shape(fill_value) != ():
         raise TypeError(
             "full must be called with scalar fill_value, got fill_value.shape "
@@ -59,7 +62,7 @@ def full(shape: int | Sequence[int], fill_value: Any, dtype: Any = None) -> Arra
 
 
 def full_like(
-    x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] | None = None
+    x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] | None = None, *, sharding: Any = None
 ) -> Array:
     """An array like x with fill_value everywhere.
 
@@ -67,12 +70,15 @@ def full_like(
     fill_value  a number or an array of rank 0.
     dtype       of the result, by default x's (weakly typed if x is).
     shape       of the result, by default x's.
+    sharding    how it lies on devices, a sharding or None.
 
     Raises TypeError where fill_value is no scalar.
 
     >>> lax.full_like(jnp.array([1.5, 2.5]), 9)
     Array([9., 9.], dtype=float32)
     """
+    if sharding is not None:
+        return lax.under(full_like(x, fill_value, dtype, shape), sharding)
     aval = get_aval(x)
     shape = aval.shape if shape is None else shape
     if dtype is None and aval.dtype == dtypes.float0:
@@ -125,12 +131,13 @@ def iota(dtype: Any, size: int) -> Array:
     return broadcasted_iota(dtype, (size,), 0)
 
 
-def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Array:
+def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None) -> Array:
     """An array each of whose elements is its own index along one dimension.
 
     dtype      of the result, any numeric one.
     shape      of the result, a tuple of ints.
     dimension  the one along which the elements rise, from 0 to len(shape) - 1.
+    out_sharding  how it lies on devices, a sharding or None.
 
     Raises ValueError where there is no such dimension; TypeError for booleans.
 
@@ -143,7 +150,8 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Array:
         raise ValueError(
             f"iota dimension must be between 0 and len(shape), got {dimension=} for {shape=}"
         )
-    return iota_p.bind(dtype=dtypes.canonicalize(dtype), shape=shape, dimension=dimension)
+    out = iota_p.bind(dtype=dtypes.canonicalize(dtype), shape=shape, dimension=dimension)
+    return out if out_sharding is None else lax.under(out, out_sharding)
 
 
 # ---- iota --------------------------------------------------------------------------------------

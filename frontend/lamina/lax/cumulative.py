@@ -18,6 +18,7 @@ from ml_dtypes import bfloat16
 from lamina import lax
 from lamina.core import LINEAR, NOT_LINEAR, Primitive, ShapedArray, dtypes
 from lamina.core.array_class import Array
+from lamina.core.placed import first
 from lamina.lax import hlo
 from lamina.lax.checks import ANY, NUMBER, Accepted, canonical_axis, check_accepted
 from lamina.lax.reduce import scalar_body
@@ -257,6 +258,7 @@ def _cumulative(
     primitive = Primitive(
         name,
         abstract_eval=_abstract_eval(name, accept),
+        placed=first,
         lowering=_lowering(combine, identity),
         jvp=jvp or _jvp(lambda: primitive, combine),
         transpose=transpose,

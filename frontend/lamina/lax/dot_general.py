@@ -12,6 +12,17 @@ import numpy as np
 from lamina import config, lax
 from lamina.core import Primitive, ShapedArray, Zero, dtypes, get_aval, is_undefined_primal
 from lamina.core.array_class import Array
+from lamina.core.placed import (
+    Dims,
+    Names,
+    Operands,
+    ShardingTypeError,
+    Sums,
+    spec,
+    sums,
+    undecided,
+    without,
+)
 from lamina.core.precision_names import OF_FLOATS, DotAlgorithmPreset
 from lamina.core.type_promotion import wider_type
 from lamina.errors import TypePromotionError
@@ -139,12 +150,13 @@ def dot_general(
     narrows = to is not None and (
         (have.kind == "c" and to.kind != "c") or (dtypes.is_inexact(have) > dtypes.is_inexact(to))
     )
-    out = dot_general_p.bind(
-        lhs, rhs,
-        dimension_numbers=numbers,
-        precision=canonical_precision(precision),
-        preferred_element_type=None if narrows else to,
-    )  # fmt: skip
+    with undecided(out_sharding is not None):
+        out = dot_general_p.bind(
+            lhs, rhs,
+            dimension_numbers=numbers,
+            precision=canonical_precision(precision),
+            preferred_element_type=None if narrows else to,
+        )  # fmt: skip
     if out_sharding is not None:
         out = lax.under(out, out_sharding)
     return convert(out, to, get_aval(out).weak_type) if to is not None and narrows else out
@@ -323,6 +335,13 @@ def _cotangent(ct: Any, target: ShapedArray, other: Any, target_axes: tuple[Axes
         dimension_numbers=numbers,
         precision=precision, preferred_element_type=preferred_element_type,
     )  # fmt: skip
+    placed = target.to_cotangent_aval().placed
+    if placed is not None and placed.sums.unreduced and not placed.mesh.manual_axes:
+        # Said of the product itself: of what is moved or converted afterwards, terms are not known.
+        dims: list[Names] = [()] * len(permutation)
+        for to, axis in enumerate(permutation):
+            dims[axis] = placed.dims[to]
+        out = lax.as_typed(out, get_aval(out).update(placed=placed.with_dims(tuple(dims))))
     return lax.convert_element_type(lax.transpose(out, permutation), target.dtype)
 
 
@@ -373,11 +392,43 @@ def _batching(args: Any, dims: Any, *, dimension_numbers: Any, **params: Any) ->
     return dot_general_p.bind(x, y, dimension_numbers=((lc, rc), (lb, rb)), **params), out_dim
 
 
+def _placed(of: Operands, out: ShapedArray, *, dimension_numbers: Any, **_: Any) -> Dims:
+    (lc, rc), (lb, rb) = dimension_numbers
+    lhs, rhs = of.dims
+    for left, right in zip(lb, rb):
+        if lhs[left] and rhs[right] and lhs[left] != rhs[right]:
+            raise ShardingTypeError(
+                "dot_general requires lhs batch dimensions and rhs batch dimensions to have the same "
+                f"sharding, got {spec(lhs)} and {spec(rhs)}"
+            )
+    for left, right in zip(lc, rc):
+        if lhs[left] and rhs[right]:
+            raise ShardingTypeError(
+                "Contracting dimensions are sharded and it is ambiguous how the output should be sharded. Please "
+                "specify the output sharding via the `out_sharding` parameter. Got lhs_contracting_spec="
+                f"{spec((lhs[left],))} and rhs_contracting_spec={spec((rhs[right],))}"
+            )
+    batch = tuple(of.merged(lhs[left], rhs[right]) for left, right in zip(lb, rb))
+    return batch + without(lhs, (*lc, *lb)) + without(rhs, (*rc, *rb))
+
+
+def _sums(of: Operands, **_: Any) -> Sums:
+    left, right = of.sums_of(0), of.sums_of(1)
+    if left.unreduced or right.unreduced:
+        raise ShardingTypeError(
+            "lhs or rhs passed to dot_general cannot be unreduced: of terms of a sum a product needs all. Reshard "
+            f"it first. Got {of.avals[0].str_short()} and {of.avals[1].str_short()}"
+        )
+    return sums(frozenset(), left.reduced | right.reduced)
+
+
 dot_general_p: Primitive = Primitive(
     "dot_general",
     abstract_eval=_abstract_eval,
+    placed=_placed,
     lowering=_lowering,
     jvp=_jvp,
+    sums=_sums,
     transpose=_transpose,
     batching=_batching,
 )

@@ -18,6 +18,7 @@ from lamina.core import (
     is_undefined_primal,
 )  # fmt: skip
 from lamina.core.array_class import Array
+from lamina.core.placed import Dims, Operands, ShardingTypeError, if_divided, linear_in, spec
 from lamina.lax import hlo
 from lamina.lax.batching_rules import all_at_front, at_front, batch_size, insert
 from lamina.lax.checks import (
@@ -325,8 +326,10 @@ def _dynamic_slice_batching(args: Any, dims: Any, *, slice_sizes: Any) -> tuple[
 dynamic_slice_p: Primitive = Primitive(
     "dynamic_slice",
     abstract_eval=_dynamic_slice_abstract_eval,
+    placed=if_divided,
     lowering=_dynamic_slice_lowering,
     jvp=_dynamic_slice_jvp,
+    sums=linear_in(0),
     transpose=_dynamic_slice_transpose,
     batching=_dynamic_slice_batching,
 )
@@ -400,11 +403,22 @@ def _update_batching(args: Any, dims: Any) -> tuple[Any, int]:
     return out, 0
 
 
+def _update_placed(of: Operands, out: ShapedArray) -> Dims:
+    if any(of.dims[1]) and of.dims[0] != of.dims[1]:
+        raise ShardingTypeError(
+            "dynamic_update_slice operand sharding must be equal to update sharding. Got operand sharding "
+            f"{spec(of.dims[0])} and update sharding {spec(of.dims[1])}"
+        )
+    return of.dims[0]
+
+
 dynamic_update_slice_p: Primitive = Primitive(
     "dynamic_update_slice",
     abstract_eval=_update_abstract_eval,
+    placed=_update_placed,
     lowering=_update_lowering,
     jvp=_update_jvp,
+    sums=linear_in(0, 1),
     transpose=_update_transpose,
     batching=_update_batching,
 )

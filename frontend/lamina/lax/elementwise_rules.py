@@ -218,6 +218,7 @@ def elementwise(
     transpose: Any = NOT_LINEAR,
     result: Callable[[np.dtype], np.dtype] | None = None,
     abstract_eval: Callable[..., ShapedArray] | None = None,
+    sums: Callable[..., Any] | None = None,
 ) -> Primitive:
     """An elementwise primitive with one operand for each item of `accept`.
 
@@ -226,6 +227,7 @@ def elementwise(
                  of that operand gives. Without them the result has no tangent.
     result       the result's dtype from the first operand's, where it is another one.
     abstract_eval  in place of the usual rule, where that is not enough.
+    sums         what it gives of operands that are terms of a sum on each device; by default it takes none.
     """
     made: list[Primitive] = []
 
@@ -241,6 +243,7 @@ def elementwise(
             lowering=lowering,
             jvp=jvp,
             transpose=transpose,
+            sums=sums,
             batching=elementwise_batching(this),
         )
     )

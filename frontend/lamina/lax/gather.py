@@ -10,6 +10,7 @@ import numpy as np
 from lamina import lax
 from lamina.core import Primitive, ShapedArray, Zero, dtypes, get_aval
 from lamina.core.array_class import Array
+from lamina.core.placed import Dims, Operands, ShardingTypeError, linear_in, spec, without
 from lamina.lax import hlo
 from lamina.lax.batching_rules import at_front, batch_size, move_axis
 from lamina.lax.checks import canonical_shape
@@ -227,11 +228,30 @@ def _batching(args: Any, dims: Any, *, dimension_numbers: GatherDimensionNumbers
     return out, 0
 
 
+def _placed(
+    of: Operands, out: ShapedArray, *, dimension_numbers: GatherDimensionNumbers, slice_sizes: Any, **_: Any
+) -> Dims:
+    """Slices lie as the operand does along axes that they have all of, and one by one as the indices do."""
+    x, indices = of.dims
+    numbers, shape = dimension_numbers, of.avals[0].shape
+    for axis, (names, size) in enumerate(zip(x, slice_sizes)):
+        if names and size != shape[axis] and axis not in numbers.operand_batching_dims:
+            raise ShardingTypeError(
+                f"Use `.at[...].get(out_sharding=)` to provide output sharding: a gather of an operand under "
+                f"{spec(x)} takes parts of its dimension {axis}, by indices under {spec(indices)}"
+            )
+    dropped = (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
+    within, between = iter(without(x, dropped)), iter(indices[:-1])
+    return tuple(next(within if d in numbers.offset_dims else between) for d in range(out.ndim))
+
+
 gather_p: Primitive = Primitive(
     "gather",
     abstract_eval=_abstract_eval,
+    placed=_placed,
     lowering=_lowering,
     jvp=_jvp,
+    sums=linear_in(0),
     transpose=_transpose,
     batching=_batching,
 )

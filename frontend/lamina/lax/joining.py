@@ -10,6 +10,7 @@ import numpy as np
 from lamina import lax
 from lamina.core import LINEAR, Primitive, ShapedArray, Zero, is_undefined_primal
 from lamina.core.array_class import Array
+from lamina.core.placed import Dims, Operands, ShardingTypeError, if_divided, spec
 from lamina.lax import hlo
 from lamina.lax.batching_rules import all_at_front, at_front, batch_size, insert
 from lamina.lax.checks import (
@@ -117,9 +118,19 @@ def _concatenate_batching(args: Any, dims: Any, *, dimension: int) -> tuple[Any,
     return concatenate(all_at_front(args, dims), dimension + 1), 0
 
 
+def _concatenate_placed(of: Operands, out: ShapedArray, *, dimension: int) -> Dims:
+    if len(set(of.dims)) > 1:
+        raise ShardingTypeError(
+            "All operands should have the same sharding. Got shardings "
+            f"{', '.join(map(spec, of.dims))}"
+        )
+    return of.dims[0]
+
+
 concatenate_p: Primitive = Primitive(
     "concatenate",
     abstract_eval=_concatenate_abstract_eval,
+    placed=_concatenate_placed,
     lowering=_concatenate_lowering,
     jvp=LINEAR,
     transpose=_concatenate_transpose,
@@ -161,9 +172,21 @@ def _split_batching(args: Any, dims: Any, *, sizes: tuple[int, ...], axis: int) 
     return split_p.bind(*args, sizes=sizes, axis=axis + (axis >= d)), [d] * len(sizes)
 
 
+def _split_placed(of: Operands, *out: ShapedArray, sizes: tuple[int, ...], axis: int) -> list[Dims]:
+    parts = of.avals[0].placed.parts(axis)
+    for size in sizes:
+        if size % parts:
+            raise ShardingTypeError(
+                f"split: sizes {sizes} of a sharded dimension are to be divisible by its {parts} parts, in "
+                f"{of.avals[0].str_short()}"
+            )
+    return [of.dims[0]] * len(sizes)
+
+
 split_p: Primitive = Primitive(
     "split",
     abstract_eval=_split_abstract_eval,
+    placed=_split_placed,
     lowering=_split_lowering,
     jvp=LINEAR,
     transpose=_split_transpose,
@@ -230,6 +253,7 @@ def _pad_batching(args: Any, dims: Any, *, padding_config: Any) -> tuple[Any, in
 pad_p: Primitive = Primitive(
     "pad",
     abstract_eval=_pad_abstract_eval,
+    placed=if_divided,
     lowering=_pad_lowering,
     jvp=LINEAR,
     transpose=_pad_transpose,

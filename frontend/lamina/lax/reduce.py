@@ -16,8 +16,10 @@ from lamina.core import (
     Primitive,
     ShapedArray,
     dtypes,
+    get_aval,
 )  # fmt: skip
 from lamina.core.array_class import Array
+from lamina.core.placed import ShardingTypeError, reduced_over, terms_wanted
 from lamina.lax import hlo
 from lamina.lax.batching_rules import past
 from lamina.lax.checks import (
@@ -34,18 +36,19 @@ from lamina.lax.checks import (
 
 
 # ---- user functions ----------------------------------------------------------------------------
-def reduce_sum(operand: Any, axes: Sequence[int]) -> Array:
+def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """The sum over some axes, which the result lacks, in operand's dtype; 0 over nothing.
 
     operand  an array of numbers.
     axes     a tuple of ints, counted from the end where negative.
+    out_sharding  how the result lies on devices, a sharding or None.
 
     Raises ValueError where an axis is not there or named twice; TypeError for booleans.
 
     >>> print(lax.reduce_sum(jnp.array([[1, 2], [3, 4]]), (0,)))
     [4 6]
     """
-    return _bind(reduce_sum_p, operand, axes)
+    return _under(reduce_sum_p, "sum", operand, axes, out_sharding)
 
 
 def reduce_prod(operand: Any, axes: Sequence[int]) -> Array:
@@ -62,36 +65,38 @@ def reduce_prod(operand: Any, axes: Sequence[int]) -> Array:
     return _bind(reduce_prod_p, operand, axes)
 
 
-def reduce_max(operand: Any, axes: Sequence[int]) -> Array:
+def reduce_max(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """The greatest element over some axes, which the result lacks; NaN if there is one; over
     nothing the least value of the dtype.
 
     operand  an array of numbers or booleans; complex numbers compare by real, then by imaginary
              part.
     axes     a tuple of ints, counted from the end where negative.
+    out_sharding  how the result lies on devices, a sharding or None.
 
     Raises ValueError where an axis is not there or named twice.
 
     >>> print(lax.reduce_max(jnp.array([[1, 5], [3, 4]]), (1,)))
     [5 4]
     """
-    return _bind(reduce_max_p, operand, axes)
+    return _under(reduce_max_p, "max", operand, axes, out_sharding)
 
 
-def reduce_min(operand: Any, axes: Sequence[int]) -> Array:
+def reduce_min(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """The least element over some axes, which the result lacks; NaN if there is one; over nothing
     the greatest value of the dtype.
 
     operand  an array of numbers or booleans; complex numbers compare by real, then by imaginary
              part.
     axes     a tuple of ints, counted from the end where negative.
+    out_sharding  how the result lies on devices, a sharding or None.
 
     Raises ValueError where an axis is not there or named twice.
 
     >>> print(lax.reduce_min(jnp.array([[1, 5], [3, 4]]), (1,)))
     [1 3]
     """
-    return _bind(reduce_min_p, operand, axes)
+    return _under(reduce_min_p, "min", operand, axes, out_sharding)
 
 
 def reduce_and(operand: Any, axes: Sequence[int]) -> Array:
@@ -169,6 +174,29 @@ def argmin(operand: Any, axis: int, index_dtype: Any) -> Array:
     [0 2]
     """
     return _bind_index(argmin_p, operand, axis, index_dtype)
+
+
+def _under(
+    primitive: Primitive, kind: str, operand: Any, axes: Sequence[int], out_sharding: Any
+) -> Array:
+    if out_sharding is None:
+        return _bind(primitive, operand, axes)
+    spec = getattr(out_sharding, "spec", out_sharding)
+    x = get_aval(operand)
+    if terms := getattr(spec, "unreduced", None):
+        given = () if x.placed is None else (n for a in axes for n in x.placed.dims[a])
+        before = frozenset() if x.placed is None else x.placed.sums.unreduced
+        if not terms <= {*given, *before}:
+            raise ShardingTypeError(
+                f"out_sharding's unreduced axes should be in operand's specs that were {primitive.name} over. Got "
+                f"{set(terms)} for {x.str_short()} over {tuple(axes)}"
+            )
+        if spec.unreduced_kind.name != kind:
+            raise ValueError(
+                f"{primitive.name} gives terms that are combined by {kind}, not {spec.unreduced_kind}"
+            )
+    with terms_wanted(bool(terms)):
+        return lax.under(_bind(primitive, operand, axes), out_sharding)
 
 
 def _bind(primitive: Primitive, operand: Any, axes: Sequence[int]) -> Any:
@@ -254,6 +282,7 @@ def _reduction(name: str, accept: Accepted, combine: Callable[[], Primitive],
     primitive = Primitive(
         name,
         abstract_eval=types(name, accept),
+        placed=lambda of, out, *, axes, **_: reduced_over(of, axes),
         lowering=_reduce_lowering(combine, identity),
         jvp=jvp,
         transpose=transpose,
@@ -389,6 +418,7 @@ def _index_reduction(name: str, direction: str, start: Callable[[np.dtype], Any]
     primitive = Primitive(
         name,
         abstract_eval=_index_abstract_eval(name),
+        placed=lambda of, out, *, axes, **_: reduced_over(of, axes),
         lowering=_index_lowering(direction, start),
         jvp=NOT_DIFFERENTIABLE,
         transpose=NOT_LINEAR,

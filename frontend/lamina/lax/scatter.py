@@ -10,6 +10,7 @@ import numpy as np
 from lamina import lax
 from lamina.core import NOT_LINEAR, Primitive, ShapedArray, get_aval
 from lamina.core.array_class import Array
+from lamina.core.placed import first, linear_in, no_sums
 from lamina.lax import hlo, scatter_rules
 from lamina.lax.batching_rules import at_front, batch_size
 from lamina.lax.checks import (
@@ -342,8 +343,10 @@ def _scatter(name: str, combine: Callable[[], Primitive] | None, accept: Accepte
     primitive = Primitive(
         name,
         abstract_eval=_abstract_eval(name, accept),
+        placed=first,
         lowering=_lowering(combine),
         jvp=jvp,
+        sums=linear_in(0, 2) if name in ("scatter", "scatter-add", "scatter-sub") else no_sums,
         transpose=transpose,
         batching=_batching(lambda: primitive),
     )

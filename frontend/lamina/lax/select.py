@@ -10,6 +10,7 @@ import numpy as np
 from lamina import lax
 from lamina.core import Primitive, ShapedArray, Zero, dtypes, get_aval, is_undefined_primal
 from lamina.core.array_class import Array
+from lamina.core.placed import Operands, Sums, alike, linear_in
 from lamina.lax import hlo
 from lamina.lax.batching_rules import at_front, batch_size
 from lamina.lax.checks import ANY, check_same_dtypes
@@ -148,11 +149,17 @@ def _select_batching(args: Sequence[Any], dims: Sequence[int | None]) -> tuple[A
     return select_n_p.bind(which, *cases), 0
 
 
+def _select_sums(operands: Operands) -> Sums:
+    return linear_in(*range(1, len(operands.avals)))(operands)
+
+
 select_n_p: Primitive = Primitive(
     "select_n",
     abstract_eval=_select_abstract_eval,
+    placed=alike,
     lowering=_select_lowering,
     jvp=_select_jvp,
+    sums=_select_sums,
     transpose=_select_transpose,
     batching=_select_batching,
 )

@@ -11,6 +11,7 @@ import numpy as np
 from lamina import lax
 from lamina.core import LINEAR, Primitive, ShapedArray
 from lamina.core.array_class import Array
+from lamina.core.placed import Dims, Operands, ShardingTypeError, undecided, without
 from lamina.lax import hlo
 from lamina.lax.batching_rules import move_axis, past
 from lamina.lax.checks import canonical_axes, canonical_shape, is_array, static_ints
@@ -18,7 +19,7 @@ from lamina.lax.checks import canonical_axes, canonical_shape, is_array, static_
 
 # ---- user functions ----------------------------------------------------------------------------
 def broadcast_in_dim(
-    operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int]
+    operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
 ) -> Array:
     """operand repeated to fill `shape`: its axis i becomes axis broadcast_dimensions[i].
 
@@ -26,6 +27,7 @@ def broadcast_in_dim(
     shape                 of the result.
     broadcast_dimensions  an axis of the result for each of operand's, rising. Axes of size 1 are
                           spread, others must have their size in `shape`.
+    out_sharding          how the result lies on devices, a sharding or None.
 
     Raises TypeError where sizes do not fit or broadcast_dimensions do not rise.
 
@@ -33,6 +35,10 @@ def broadcast_in_dim(
     [[1 1 1]
      [2 2 2]]
     """
+    if out_sharding is not None:
+        with undecided():
+            out = broadcast_in_dim(operand, shape, broadcast_dimensions)
+        return lax.under(out, out_sharding)
     shape = canonical_shape(shape)
     dims = static_ints("broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions)
     if is_array(operand) and operand.shape == shape and dims == tuple(range(len(shape))):
@@ -40,11 +46,12 @@ def broadcast_in_dim(
     return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=dims)
 
 
-def broadcast(operand: Any, sizes: Sequence[int]) -> Array:
+def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """operand repeated along new leading axes.
 
-    operand  an array or a number.
-    sizes    of the new axes: the result has shape (*sizes, *operand.shape).
+    operand       an array or a number.
+    sizes         of the new axes: the result has shape (*sizes, *operand.shape).
+    out_sharding  how the result lies on devices, a sharding or None.
 
     Raises TypeError where a size is negative.
 
@@ -55,7 +62,7 @@ def broadcast(operand: Any, sizes: Sequence[int]) -> Array:
     """
     sizes, shape = canonical_shape(sizes), np.shape(operand)
     dims = tuple(range(len(sizes), len(sizes) + len(shape)))
-    return broadcast_in_dim(operand, (*sizes, *shape), dims)
+    return broadcast_in_dim(operand, (*sizes, *shape), dims, out_sharding=out_sharding)
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
@@ -104,13 +111,16 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
     return broadcast_in_dim(array, [1 if i in new else next(sizes) for i in range(rank)], kept)
 
 
-def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None) -> Array:
+def reshape(
+    operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, *, out_sharding: Any = None
+) -> Array:
     """The elements of operand in row-major order in another shape.
 
     operand     an array.
     new_sizes   of the result; their product is operand's number of elements. None may be -1.
     dimensions  the order in which operand's axes are read, if it is not the usual one: those of
                 lax.transpose.
+    out_sharding  how the result lies on devices, a sharding or None.
 
     Raises TypeError where the number of elements would change.
 
@@ -120,6 +130,10 @@ def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | 
     >>> print(lax.reshape(jnp.array([[1, 2], [3, 4]]), (4,), dimensions=(1, 0)))
     [1 3 2 4]
     """
+    if out_sharding is not None:
+        with undecided():
+            out = reshape(operand, new_sizes, dimensions)
+        return lax.under(out, out_sharding)
     sizes = canonical_shape(new_sizes)
     if dimensions is not None:
         operand = transpose(operand, dimensions)
@@ -257,9 +271,19 @@ def _broadcast_in_dim_batching(
     return broadcast_in_dim(x, (x.shape[0], *shape), (0, *past(0, broadcast_dimensions))), 0
 
 
+def _broadcast_in_dim_placed(
+    of: Operands, out: ShapedArray, *, shape: Any, broadcast_dimensions: Any
+) -> Dims:
+    found: list[Any] = [()] * len(shape)
+    for size, names, d in zip(of.avals[0].shape, of.dims[0], broadcast_dimensions):
+        found[d] = names if size == shape[d] else ()
+    return tuple(found)
+
+
 broadcast_in_dim_p: Primitive = Primitive(
     "broadcast_in_dim",
     abstract_eval=_broadcast_in_dim_abstract_eval,
+    placed=_broadcast_in_dim_placed,
     lowering=_broadcast_in_dim_lowering,
     jvp=LINEAR,
     transpose=_broadcast_in_dim_transpose,
@@ -290,9 +314,56 @@ def _reshape_batching(args: Any, dims: Any, *, new_sizes: tuple[int, ...]) -> tu
     return reshape(x, (x.shape[0], *new_sizes)), 0
 
 
+def _reshape_placed(of: Operands, out: ShapedArray, *, new_sizes: tuple[int, ...]) -> Dims:
+    """Where one dimension is split into several or several are merged, the outermost keeps its names, as
+    far as these divide it; more would need data to move."""
+    x, dims = of.avals[0], of.dims[0]
+    found: list[Any] = [()] * len(new_sizes)
+    for before, after in _same_elements(x.shape, new_sizes):
+        names = [dims[d] for d in before]
+        if not any(names):
+            continue
+        outer = [d for d in after if new_sizes[d] != 1]
+        wide = [i for i, d in enumerate(before) if x.shape[d] != 1]
+        first = names[wide[0]] if wide else ()
+        parts = math.prod(x.placed.mesh.shape[n] for n in first)
+        if sum(map(bool, names)) > bool(first) or not outer or new_sizes[outer[0]] % parts:
+            raise ShardingTypeError(
+                f"This reshape is not supported. {x.str_short()} as {new_sizes} would lie on devices in a way "
+                "that no sharding says. Please specify the sharding of the output via the `out_sharding` argument"
+            )
+        found[outer[0]] = first
+    return tuple(found)
+
+
+def _same_elements(
+    before: tuple[int, ...], after: tuple[int, ...]
+) -> list[tuple[list[int], list[int]]]:
+    """The shortest runs of dimensions of two shapes that have the same elements. Sizes of 1 go along."""
+    runs: list[tuple[list[int], list[int]]] = []
+    i = j = 0
+    while i < len(before) or j < len(after):
+        run: tuple[list[int], list[int]] = ([], [])
+        n = m = 1
+        while True:
+            if n == m and run[0] and run[1]:
+                break
+            if i < len(before) and (n <= m or j == len(after)):
+                run[0].append(i)
+                n, i = n * before[i], i + 1
+            elif j < len(after):
+                run[1].append(j)
+                m, j = m * after[j], j + 1
+            else:
+                break
+        runs.append(run)
+    return runs
+
+
 reshape_p: Primitive = Primitive(
     "reshape",
     abstract_eval=_reshape_abstract_eval,
+    placed=_reshape_placed,
     lowering=_reshape_lowering,
     jvp=LINEAR,
     transpose=_reshape_transpose,
@@ -327,6 +398,7 @@ def _transpose_batching(args: Any, dims: Any, *, permutation: tuple[int, ...]) -
 transpose_p: Primitive = Primitive(
     "transpose",
     abstract_eval=_transpose_abstract_eval,
+    placed=lambda of, out, *, permutation: tuple(of.dims[0][d] for d in permutation),
     lowering=_transpose_lowering,
     jvp=LINEAR,
     transpose=_transpose_transpose,
@@ -360,6 +432,7 @@ def _squeeze_batching(args: Any, dims: Any, *, dimensions: tuple[int, ...]) -> t
 squeeze_p: Primitive = Primitive(
     "squeeze",
     abstract_eval=_squeeze_abstract_eval,
+    placed=lambda of, out, *, dimensions: without(of.dims[0], dimensions),
     lowering=_squeeze_lowering,
     jvp=LINEAR,
     transpose=_squeeze_transpose,

@@ -11,6 +11,7 @@ import numpy as np
 from lamina import lax
 from lamina.core import LINEAR, Primitive, ShapedArray
 from lamina.core.array_class import Array
+from lamina.core.placed import if_divided
 from lamina.lax import hlo
 from lamina.lax.batching_rules import insert
 from lamina.lax.checks import canonical_axis, scalar_like, static_ints
@@ -148,6 +149,7 @@ def _slice_batching(args: Any, dims: Any, *, start_indices: Any, limit_indices: 
 slice_p: Primitive = Primitive(
     "slice",
     abstract_eval=_slice_abstract_eval,
+    placed=if_divided,
     lowering=_slice_lowering,
     jvp=LINEAR,
     transpose=_slice_transpose,

@@ -9,6 +9,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import NOT_LINEAR, Primitive, ShapedArray, Zero, dtypes, get_aval
+from lamina.core.placed import Operands, alike
 from lamina.lax import hlo
 from lamina.lax.batching_rules import all_at_front
 from lamina.lax.checks import canonical_axis
@@ -119,9 +120,16 @@ def _batching(args: Any, dims: Any, *, dimension: int, **params: Any) -> tuple[A
     return out, [0] * len(out)
 
 
+def _placed(of: Operands, *out: ShapedArray, dimension: int, **_: Any) -> Any:
+    for i in range(len(out)):
+        of.whole(i, dimension, "sorting")
+    return alike(of, *out)
+
+
 sort_p: Primitive = Primitive(
     "sort",
     abstract_eval=_abstract_eval,
+    placed=_placed,
     lowering=_lowering,
     jvp=_jvp,
     transpose=NOT_LINEAR,

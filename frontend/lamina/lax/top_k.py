@@ -9,6 +9,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import NOT_LINEAR, Primitive, ShapedArray, Zero, get_aval
+from lamina.core.placed import Operands
 from lamina.lax import hlo
 from lamina.lax.checks import canonical_axis
 
@@ -133,9 +134,15 @@ def _batching(args: Any, dims: Any, *, k: int, axis: int) -> tuple[Any, list[int
     return top_k_p.bind(x, k=k, axis=axis + (d <= axis)), [d, d]
 
 
+def _placed(of: Operands, *out: ShapedArray, axis: int, **_: Any) -> Any:
+    of.whole(0, axis, "top_k")
+    return [of.dims[0]] * 2
+
+
 top_k_p: Primitive = Primitive(
     "top_k",
     abstract_eval=_abstract_eval,
+    placed=_placed,
     lowering=_lowering,
     jvp=_jvp,
     transpose=NOT_LINEAR,

@@ -20,6 +20,7 @@ from lamina.core import (
     dtypes,
     get_aval,
 )
+from lamina.core.placed import if_divided
 from lamina.lax import hlo
 from lamina.lax.batching_rules import insert, move_axis
 from lamina.lax.checks import NUMBER, REAL, Accepted, check_accepted, scalar_like, static_ints
@@ -283,6 +284,7 @@ def _window_primitive(
     primitive = Primitive(
         name,
         abstract_eval=_abstract_eval(name, accept),
+        placed=if_divided,
         lowering=lowering,
         jvp=jvp,
         transpose=transpose,

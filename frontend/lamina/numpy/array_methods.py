@@ -133,11 +133,12 @@ def _round(self: Any, ndigits: int | None = None) -> Any:
 
 
 # ---- methods that take their arguments otherwise than the functions do ---------------------------
-def _reshape(self: Any, *shape: Any, order: str = "C") -> Any:
+def _reshape(self: Any, *shape: Any, order: str = "C", out_sharding: Any = None) -> Any:
     """The elements in another shape.
 
     shape  a tuple, or sizes one by one; one of them may be -1, which stands for what is left.
     order  "C": the last index varies fastest; "F": the first.
+    out_sharding  how the result lies on devices, a sharding or None.
 
     Raises TypeError where the number of elements would change.
 
@@ -145,7 +146,7 @@ def _reshape(self: Any, *shape: Any, order: str = "C") -> Any:
     [[0 1 2]
      [3 4 5]]
     """
-    return manipulation.reshape(self, _only(shape), order)
+    return manipulation.reshape(self, _only(shape), order, out_sharding=out_sharding)
 
 
 def _transpose(self: Any, *axes: Any) -> Any:

@@ -92,7 +92,7 @@ def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None,
     returned  whether the sum of the weights is given too
     keepdims  whether the axes reduced stay, with size 1
 
-    Raises TypeError or ValueError where the shapes of a and weights do not go together.
+    Raises ValueError where the shapes of a and weights do not go together.
 
     >>> jnp.average(jnp.array([1.0, 4.0]), weights=jnp.array([2, 1]))
     Array(2., dtype=float32)
@@ -115,7 +115,7 @@ def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None,
                                  x.shape, tuple(sorted(axes)))
         )  # fmt: skip
     elif w.shape != x.shape:
-        raise TypeError("Axis must be specified when shapes of a and weights differ.")
+        raise ValueError("Axis must be specified when shapes of a and weights differ.")
     x, w = promote_dtypes(x, w)
     if not dtypes.is_inexact(x.dtype):
         to = dtypes.inexact_dtype(x.dtype)

@@ -32,7 +32,7 @@ _SCALARS: tuple[type[Any], ...] = (bool, int, float, complex)
 
 # ---- from values -------------------------------------------------------------------------------
 def array(object: Any, dtype: DTypeLike | None = None, copy: bool = True, order: str | None = "K",
-          ndmin: int = 0, *, device: Any = None) -> Array:  # fmt: skip
+          ndmin: int = 0, *, device: Any = None, out_sharding: Any = None) -> Array:  # fmt: skip
     """An array with these values: from scalars, arrays, or nested sequences of them.
 
     object  a number, an array, what has __array__ or the buffer protocol, or nested sequences of
@@ -42,6 +42,7 @@ def array(object: Any, dtype: DTypeLike | None = None, copy: bool = True, order:
     order   "K" or "C": how elements lie in memory is the compiler's choice
     ndmin   axes of size 1 are put in front until there are so many
     device  where to put it: a Device or a Sharding; None: the default device
+    out_sharding  how it lies on devices, a sharding or None
 
     Without dtype, Python scalars give weak types and sequences the common type of their items.
     Raises OverflowError for Python ints that do not fit, TypeError for what holds no numbers.
@@ -57,11 +58,11 @@ def array(object: Any, dtype: DTypeLike | None = None, copy: bool = True, order:
     out = _made(object, to, copy)
     missing = ndmin - len(out.shape)
     out = out if missing <= 0 else lax.reshape(out, (1,) * missing + tuple(out.shape))
-    return placed(out, device)
+    return placed(out if out_sharding is None else lax.under(out, out_sharding), device)
 
 
 def asarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None, *,
-            copy: bool | None = None, device: Any = None) -> Array:  # fmt: skip
+            copy: bool | None = None, device: Any = None, out_sharding: Any = None) -> Array:  # fmt: skip
     """As `array`; an array that has the dtype already is given back as it is, and memory of other
     libraries on a GPU is shared.
 
@@ -70,15 +71,18 @@ def asarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None, *,
     order   as in `array`
     copy    True to copy an array that need not be
     device  where to put it: a Device or a Sharding; None: the default device
+    out_sharding  how it lies on devices, a sharding or None
 
     >>> jnp.asarray([1, 2, 3])
     Array([1, 2, 3], dtype=int32)
     """
     if order not in ("K", "C", "A", None):
         raise NotImplementedError("Only implemented for order='K'")
-    if not is_array_like(a) and is_on_gpu(a):
+    if type(a) is not ArrayImpl and not is_array_like(a) and is_on_gpu(a):
         a = from_dlpack(a, copy=copy)
     out = _made(a, None if dtype is None else requested_dtype(dtype, "asarray"), copy)
+    if out_sharding is not None:
+        out = lax.under(out, out_sharding)
     return out if device is None else placed(out, device)
 
 
@@ -111,9 +115,11 @@ def _made(x: Any, dtype: np.dtype | None, copy: bool | None) -> Array:
 
 
 def _to_array(x: Any, dtype: np.dtype | None) -> Array:
+    kind = type(x)
+    if kind is ArrayImpl:  # soon: most are
+        return x if dtype is None else astype_array(x, dtype)
     from lamina.runtime import array_from_numpy, array_from_scalar
 
-    kind = type(x)
     if guards.watching_transfers() and is_array_like(x):
         guards.check_transfers((x,))
     if kind in _SCALARS:

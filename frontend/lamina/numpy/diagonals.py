@@ -11,6 +11,7 @@ from lamina import lax
 from lamina.core import dtypes
 from lamina.core.library import library
 from lamina.core.trace import get_aval
+from lamina.numpy._eager import compiled
 from lamina.numpy.creation import as_shape, asarray, default_float, placed, zeros_like
 from lamina.numpy.promotion import (
     Array,
@@ -127,6 +128,11 @@ def _triangle(name: str, m: ArrayLike, k: int, keep_lower: bool) -> Array:
     m = asarray(m)
     if len(m.shape) < 2:
         raise ValueError(f"Argument to {library}.numpy.{name} must be at least 2D")
+    return _on_one_side(m, operator.index(k), keep_lower)
+
+
+@compiled(static=("k", "keep_lower"))
+def _on_one_side(m: Array, k: int, keep_lower: bool) -> Array:
     rows, columns = m.shape[-2:]
     lower = tri(rows, columns, k if keep_lower else k - 1, bool)
     mask = broadcast_to_shape(lower, m.shape)

@@ -42,9 +42,6 @@ def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = N
     >>> jnp.diff(jnp.array([1, 4, 9])).tolist()
     [3, 5]
     """
-    from lamina.numpy.joining import concatenate
-    from lamina.numpy.logic import not_equal
-
     check_arraylike("diff", a)
     x = asarray(a)
     n = operator.index(n)
@@ -55,18 +52,24 @@ def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = N
     if not x.shape:
         raise ValueError(f"diff requires input that is at least one dimensional; got {a}")
     at = canonical_axis(axis, len(x.shape))
+    edges = [edge for edge in (prepend, append) if edge is not None]
+    if edges:
+        check_arraylike("diff", *edges)
+    first, last = (None if edge is None else asarray(edge) for edge in (prepend, append))
+    return _diff(x, first, last, n, at)
 
-    def edge(value: ArrayLike) -> Array:
-        check_arraylike("diff", value)
-        v = asarray(value)
-        shape = (*x.shape[:at], 1, *x.shape[at + 1 :])
-        return lax.broadcast_in_dim(v, shape, ()) if not v.shape else v
 
-    parts = [
-        *([] if prepend is None else [edge(prepend)]),
-        x,
-        *([] if append is None else [edge(append)]),
-    ]
+@compiled(static=("n", "at"))
+def _diff(x: Array, prepend: Array | None, append: Array | None, n: int, at: int) -> Array:
+    from lamina.numpy.joining import concatenate
+    from lamina.numpy.logic import not_equal
+
+    shape = (*x.shape[:at], 1, *x.shape[at + 1 :])
+
+    def edge(v: Array | None) -> list[Array]:
+        return [] if v is None else [v if v.shape else lax.broadcast_in_dim(v, shape, ())]
+
+    parts = [*edge(prepend), x, *edge(append)]
     x = concatenate(parts, at) if len(parts) > 1 else x
     step = not_equal if x.dtype == np.bool_ else lax.sub
     for _ in range(n):

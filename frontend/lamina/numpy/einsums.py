@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from lamina import lax
+from lamina.core.placed import undecided
 from lamina.core.trace import get_aval
 from lamina.lax.convert import convert as convert_weakly
 from lamina.numpy._eager import compiled
@@ -67,9 +68,10 @@ def einsum(
     )
     arrays = [asarray(x) for x in promote_dtypes(*arrays)]
     plan = _path(names, tuple(x.shape for x in arrays), _hashable(optimize))
-    result = _einsum(
-        arrays, plan=plan, precision=precision, preferred=preferred, product=_dot_general
-    )
+    with undecided(out_sharding is not None):
+        result = _einsum(
+            arrays, plan=plan, precision=precision, preferred=preferred, product=_dot_general
+        )
     return result if out_sharding is None else lax.under(result, out_sharding)
 
 

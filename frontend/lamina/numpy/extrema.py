@@ -8,6 +8,7 @@ from lamina import lax
 from lamina.array import distinct
 from lamina.core import dtypes
 from lamina.core.trace import get_aval
+from lamina.numpy._eager import compiled
 from lamina.numpy.promotion import (
     Array,
     ArrayLike,
@@ -92,8 +93,10 @@ def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None,
     from lamina.numpy.creation import asarray
 
     out = asarray(arr)
-    if min is not None:
-        out = maximum(min, out)
-    if max is not None:
-        out = minimum(max, out)
-    return distinct(out, arr)
+    return distinct(_clipped(out, min, max) if bounds else out, arr)
+
+
+@compiled
+def _clipped(x: Array, least: ArrayLike | None, most: ArrayLike | None) -> Array:
+    x = x if least is None else maximum(least, x)
+    return x if most is None else minimum(most, x)

@@ -241,11 +241,11 @@ def _entry(item: Any, n: int, axis: int, position: int, clamp: bool,
     if isinstance(item, Slice):
         return _moving_entry(item, n, axis, clamp, reads)
     if isinstance(item, (int, np.integer)):
-        return _int_entry(int(item), n, axis, clamp), None
+        return _int_entry(int(item), n, axis, clamp, reads)
     if isinstance(item, (str, bytes)):
         raise TypeError(f"{library.name} does not support string indexing; got idx={item!r}")
     if isinstance(item, np.ndarray) and item.ndim == 0 and item.dtype.kind in "iu":
-        return _int_entry(int(item), n, axis, clamp), None
+        return _int_entry(int(item), n, axis, clamp, reads)
     if not is_array_like(item):
         raise IndexError(
             "only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or boolean "
@@ -268,15 +268,17 @@ def _entry(item: Any, n: int, axis: int, position: int, clamp: bool,
     return Entry("array" if aval.shape else "scalar"), item
 
 
-def _int_entry(i: int, n: int, axis: int, clamp: bool) -> Entry:
+def _int_entry(i: int, n: int, axis: int, clamp: bool, reads: bool) -> tuple[Entry, Any]:
     if n == 0:
         raise IndexError(f"index is out of bounds for axis {axis} with size 0")
-    i = i + n if i < 0 else i
-    if not 0 <= i < n:
-        if not clamp:
-            raise OutOfBounds
-        i = 0 if i < 0 else n - 1
-    return Entry("int", i)
+    wrapped = i + n if i < 0 else i
+    if 0 <= wrapped < n:
+        return Entry("int", wrapped), None
+    if not clamp:
+        raise OutOfBounds
+    if reads:  # the operation moves it into bounds, where checkify looks at it
+        return Entry("scalar"), np.int32(max(min(i, 2**31 - 1), -(2**31)))
+    return Entry("int", 0 if wrapped < 0 else n - 1), None
 
 
 def _moving_entry(

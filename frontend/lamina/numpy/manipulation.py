@@ -12,6 +12,7 @@ import numpy as np
 from lamina import lax
 from lamina.array import distinct
 from lamina.core.library import library
+from lamina.core.placed import undecided
 from lamina.numpy.creation import as_shape, asarray
 from lamina.numpy.out_sharding import takes_out_sharding
 from lamina.numpy.promotion import (
@@ -33,19 +34,26 @@ def checked(name: str, *arrays: ArrayLike) -> list[Array]:
 
 
 # ---- shape -------------------------------------------------------------------------------------
-def reshape(a: ArrayLike, shape: Any, order: str = "C", *, copy: bool | None = None) -> Array:
+def reshape(
+    a: ArrayLike, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None
+) -> Array:
     """The elements of a in another shape, in which one size may be -1 (what is left).
 
     a      an array
     shape  an int or a tuple of ints
     order  "C" (last axis fastest) or "F"
     copy   whether the result must be a copy; None: as it comes
+    out_sharding  how it lies on devices, a sharding or None
 
     order "F" reads and writes with the first axis fastest. TypeError where the sizes don't match.
 
     >>> jnp.reshape(jnp.arange(6), (2, -1)).tolist()
     [[0, 1, 2], [3, 4, 5]]
     """
+    if out_sharding is not None:
+        with undecided():
+            out = reshape(a, shape, order, copy=copy)
+        return lax.under(out, out_sharding)
     (a,) = checked("reshape", a)
     sizes = _new_sizes(a.shape, shape)
     if order == "C":
@@ -81,18 +89,22 @@ def _new_sizes(old: tuple[int, ...], shape: Any) -> tuple[int, ...]:
     return sizes
 
 
-def ravel(a: ArrayLike, order: str = "C") -> Array:
+def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
     """The elements of a along one axis.
 
     a      an array
     order  "C" (last axis fastest) or "F"
+    out_sharding  how the result lies on devices, a sharding or None
+
     >>> jnp.ravel(jnp.array([[1, 2], [3, 4]])).tolist()
     [1, 2, 3, 4]
     """
     check_arraylike("ravel", a)
     if order == "K":
         raise NotImplementedError("Ravel not implemented for order='K'.")
-    return distinct(reshape(a, (asarray(a).size,), order), a)
+    with undecided(out_sharding is not None):
+        out = distinct(reshape(a, (asarray(a).size,), order), a)
+    return out if out_sharding is None else lax.under(out, out_sharding)
 
 
 def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:

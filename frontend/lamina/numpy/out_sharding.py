@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from lamina.core.placed import undecided
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -14,7 +16,8 @@ def takes_out_sharding(fun: F) -> F:
 
     @functools.wraps(fun)
     def call(*args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:
-        out = fun(*args, **kwargs)
+        with undecided(out_sharding is not None):
+            out = fun(*args, **kwargs)
         if out_sharding is None:
             return out
         from lamina.sharding.constraint import under

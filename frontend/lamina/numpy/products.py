@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from lamina import lax
+from lamina.core.placed import undecided
 from lamina.core.trace import get_aval
 from lamina.lax.convert import convert as convert_weakly
+from lamina.numpy._eager import compiled
 from lamina.numpy.creation import asarray
 from lamina.numpy.diagonals import diagonal
 from lamina.numpy.manipulation import moveaxis, ravel
@@ -78,7 +80,8 @@ def dot(a: ArrayLike, b: ArrayLike, *, precision: Precision = None,
         contracted: Any = ((), ())
     else:
         contracted = ((len(a.shape) - 1,), (max(len(b.shape) - 2, 0),))
-    out = _dot_general("dot", a, b, (contracted, ((), ())), precision, preferred)
+    with undecided(out_sharding is not None):
+        out = _dot_general("dot", a, b, (contracted, ((), ())), precision, preferred)
     return out if out_sharding is None else lax.under(out, out_sharding)
 
 
@@ -128,7 +131,8 @@ def matmul(a: ArrayLike, b: ArrayLike, *, precision: Precision = None,
     a, shared_a, free_a = _without(a, dropped[0], shared[0], [n for o, n in order if o == "a"])
     b, shared_b, free_b = _without(b, dropped[1], shared[1], [n for o, n in order if o == "b"])
     contracted = ((len(a.shape) - 1,), (len(b.shape) - (1 if b_vector else 2),))
-    out = _dot_general("matmul", a, b, (contracted, (shared_a, shared_b)), precision, preferred)
+    with undecided(out_sharding is not None):
+        out = _dot_general("matmul", a, b, (contracted, (shared_a, shared_b)), precision, preferred)
     # The result has the shared axes, a's free ones, a's rows, b's free ones, b's columns.
     rows, columns = (not a_vector), (not b_vector)
     start_b = len(shared_a) + len(free_a) + rows
@@ -313,7 +317,8 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2, *, precision: Precision
         )
     else:
         raise TypeError(f"tensordot requires axes to be a pair of axes or an integer, got {axes!r}")
-    out = _dot_general("tensordot", a, b, ((first, second), ((), ())), precision, preferred)
+    with undecided(out_sharding is not None):
+        out = _dot_general("tensordot", a, b, ((first, second), ((), ())), precision, preferred)
     return out if out_sharding is None else lax.under(out, out_sharding)
 
 
@@ -330,10 +335,15 @@ def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1,
     >>> jnp.trace(jnp.array([[1, 2], [3, 4]]))
     Array(5, dtype=int32)
     """
-    from lamina.numpy.reductions import sum as sum_
-
     refuse_out("trace", out)
     check_arraylike("trace", a)
+    return _sum_of_diagonal(asarray(a), operator.index(offset), axis1, axis2, dtype)
+
+
+@compiled(static=("offset", "axis1", "axis2", "dtype"))
+def _sum_of_diagonal(a: Array, offset: int, axis1: int, axis2: int, dtype: DTypeLike | None) -> Array:
+    from lamina.numpy.reductions import sum as sum_
+
     return sum_(diagonal(a, offset, axis1, axis2), -1, dtype=dtype)
 
 
@@ -346,7 +356,11 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
     [1, 2, 10, 20]
     """
     check_arraylike("kron", a, b)
-    a, b = (asarray(x) for x in promote_dtypes(a, b))
+    return _kron(*(asarray(x) for x in promote_dtypes(a, b)))
+
+
+@compiled
+def _kron(a: Array, b: Array) -> Array:
     ndim = max(len(a.shape), len(b.shape))
     a_sizes, b_sizes = ((1,) * (ndim - len(x.shape)) + tuple(x.shape) for x in (a, b))
     wide_a = lax.reshape(a, tuple(n for m in a_sizes for n in (m, 1)))
@@ -370,6 +384,11 @@ def cross(a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: i
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = (asarray(x) for x in promote_dtypes(a, b))
+    return _cross(a, b, operator.index(axisa), operator.index(axisb), operator.index(axisc))
+
+
+@compiled(static=("axisa", "axisb", "axisc"))
+def _cross(a: Array, b: Array, axisa: int, axisb: int, axisc: int) -> Array:
     a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
     if a.shape[-1] != 3 or b.shape[-1] != 3:
         raise ValueError("Dimension must be 3 for cross product")

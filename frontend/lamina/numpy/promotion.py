@@ -102,7 +102,7 @@ def _called_by_user() -> bool:
 def user_depth() -> int:
     """The stack level of the caller outside lamina, for warnings."""
     depth, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("lamina"):
+    while frame.f_back is not None and (frame.f_globals.get("__name__", "") + ".").startswith("lamina."):
         depth, frame = depth + 1, frame.f_back
     return depth
 

@@ -39,7 +39,8 @@ def median(a: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: b
     Array(2.5, dtype=float32)
     """
     check_arraylike("median", a)
-    return quantile(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
+    refuse_out("median", out)
+    return _quantiles("median", a, 0.5, axis, "midpoint", keepdims, skip_nan=False)
 
 
 def quantile(
@@ -207,6 +208,8 @@ def _quantiles(name: str, a: ArrayLike, q: ArrayLike, axis: Axis, method: str, k
             f"{name} does not support complex input, as the operation is poorly defined."
         )
     axes = canonical_axes(axis, len(x.shape))
+    if not skip_nan and any(x.shape[i] == 0 for i in axes):
+        raise ValueError(f"{name} of no elements: the axes reduced of shape {x.shape} must not be empty")
     return _quantile(x, q, axes=axes, method=method, keepdims=bool(keepdims), skip_nan=skip_nan)
 
 

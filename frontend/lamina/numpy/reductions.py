@@ -6,6 +6,7 @@ which elements count; `initial` takes part in the reduction.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import dtypes, get_aval
+from lamina.numpy._eager import compiled
 from lamina.numpy.creation import asarray
 from lamina.numpy.logic import truth
 from lamina.numpy.promotion import (
@@ -185,12 +187,14 @@ def _extremum(name: str, op: Callable[..., Array], combine: Callable[..., Array]
                              "where mask one has to specify 'initial'")  # fmt: skip
         if (
             axes
-            and np.prod([x.shape[i] for i in axes]) == 0
-            and (np.prod([n for i, n in enumerate(x.shape) if i not in axes]) != 0)
+            and math.prod(x.shape[i] for i in axes) == 0
+            and math.prod(n for i, n in enumerate(x.shape) if i not in axes) != 0
         ):
             raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
     x = convert(x, x.dtype)
-    neutral = dtypes.least(x.dtype) if name == "max" else dtypes.greatest(x.dtype)
+    neutral = None
+    if where is not None:
+        neutral = dtypes.least(x.dtype) if name == "max" else dtypes.greatest(x.dtype)
     out = _reduce(name, op, x, axis, keepdims, where, neutral)
     if initial is not None:
         out = combine(convert(_scalar(name, initial), x.dtype), out)
@@ -230,7 +234,11 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
     >>> jnp.ptp(jnp.array([3, 1, 7]))
     Array(6, dtype=int32)
     """
-    x = prepared("ptp", a, out)
+    return _range(prepared("ptp", a, out), _hashable(axis), keepdims)
+
+
+@compiled(static=("axis", "keepdims"))
+def _range(x: Array, axis: Axis, keepdims: bool) -> Array:
     return lax.sub(max(x, axis, keepdims=keepdims), min(x, axis, keepdims=keepdims))
 
 
@@ -276,8 +284,16 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Ar
     >>> jnp.count_nonzero(jnp.array([0, 3, 0, 1]))
     Array(2, dtype=int32)
     """
-    x = truth(prepared("count_nonzero", a, None))
-    return sum(x, axis, dtype=dtypes.canonicalize(np.int64), keepdims=keepdims)
+    return _count(prepared("count_nonzero", a, None), _hashable(axis), keepdims)
+
+
+@compiled(static=("axis", "keepdims"))
+def _count(x: Array, axis: Axis, keepdims: bool) -> Array:
+    return sum(truth(x), axis, dtype=dtypes.canonicalize(np.int64), keepdims=keepdims)
+
+
+def _hashable(axis: Any) -> Axis:
+    return tuple(axis) if isinstance(axis, list) else axis
 
 
 # ---- positions ---------------------------------------------------------------------------------

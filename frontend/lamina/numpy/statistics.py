@@ -10,6 +10,7 @@ import numpy as np
 from lamina import lax
 from lamina.core import dtypes
 from lamina.numpy import averages, products, reductions
+from lamina.numpy._eager import compiled
 from lamina.numpy.creation import asarray
 from lamina.numpy.out_sharding import takes_out_sharding
 from lamina.numpy.promotion import (
@@ -100,8 +101,6 @@ def cov(
     >>> jnp.cov(jnp.array([[0.0, 2.0], [2.0, 0.0]])).tolist()
     [[2.0, -2.0], [-2.0, 2.0]]
     """
-    from lamina.numpy.arithmetic import conj
-
     if dtype is not None:
         to = _inexact(dtype, "cov")
         m, y = convert(m, to), None if y is None else convert(y, to)
@@ -111,6 +110,14 @@ def cov(
     weights = _weights_of_observations(x, fweights, aweights)
     if 0 in x.shape:
         return lax.full([n for n in (x.shape[0],) * 2 if n != 1], np.nan, x.dtype)
+    return _covariance(x, weights, None if aweights is None else asarray(aweights), ddof)
+
+
+@compiled(static=("ddof",))
+def _covariance(x: Array, weights: Array | None, aweights: Array | None, ddof: int) -> Array:
+    """That of variables, one a row, whose observations have these weights."""
+    from lamina.numpy.arithmetic import conj
+
     middle, total = averages.average(x, axis=1, weights=weights, returned=True)
     total = lax.index_in_dim(total, 0, keepdims=False)
     if ddof == 0 and weights is not None:
@@ -118,7 +125,8 @@ def cov(
     elif aweights is None:
         freedom = lax.sub(total, literal(total, ddof))
     else:
-        squares = reductions.sum(lax.mul(weights, convert(asarray(aweights), weights.dtype)))
+        assert weights is not None
+        squares = reductions.sum(lax.mul(weights, convert(aweights, weights.dtype)))
         freedom = lax.sub(total, lax.div(lax.mul(literal(squares, ddof), squares), total))
     x = lax.sub(x, lax.expand_dims(middle, (1,)))
     weighted = (
@@ -234,6 +242,13 @@ def _slide(name: str, a: ArrayLike, v: ArrayLike, mode: str, precision: Any, ele
         )
     if mode not in ("full", "same", "valid"):
         raise ValueError("mode must be one of ['full', 'same', 'valid']")
+    return _slid(x, kernel, mode, precision, element_type, correlation)
+
+
+@compiled(static=("mode", "precision", "element_type", "correlation"))
+def _slid(
+    x: Array, kernel: Array, mode: str, precision: Any, element_type: Any, correlation: bool
+) -> Array:
     n, k = x.shape[0], kernel.shape[0]
     long, short = (x, kernel) if n >= k else (kernel, x)
     m, w = max(n, k), min(n, k)

@@ -14,7 +14,7 @@ from lamina.core import dtypes, type_promotion
 from lamina.core.array_class import Array
 from lamina.core.library import library
 from lamina.core.trace import Tracer, get_aval, is_array_like, makes_array
-from lamina.numpy.promotion import DTypeLike, canonical_axes, check_arraylike
+from lamina.numpy.promotion import DTypeLike, canonical_axes, check_arraylike, user_depth
 from lamina.numpy.scalar_types import extended, prng_key
 
 dtype = np.dtype
@@ -273,7 +273,7 @@ def astype(x: Any, dtype: DTypeLike | None, /, *, copy: bool = False, device: An
             "Casting from complex to real dtypes will soon raise a ValueError. Take the real or the "
             f"imaginary part first, by {library}.numpy.real or {library}.numpy.imag.",
             DeprecationWarning,
-            stacklevel=2,
+            stacklevel=user_depth(),
         )
     out = astype_array(x, to)
     return placed(asarray(out, copy=copy and out is x), device)

@@ -14,6 +14,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import dtypes
+from lamina.core.placed import undecided
 from lamina.core.trace import Tracer, get_aval, is_evaluating
 from lamina.lax.checks import position_dtype
 from lamina.lax.convert import convert as convert_weakly
@@ -49,6 +50,7 @@ from lamina.numpy.promotion import (
     check_arraylike,
     common_type,
     shape_of,
+    user_depth,
 )  # fmt: skip
 
 _SCATTERS: dict[str, Callable[..., Array]] = {
@@ -95,22 +97,26 @@ class IndexUpdateRef:
 
     def get(self, *, indices_are_sorted: bool = False, unique_indices: bool = False,
             mode: Any = None, fill_value: Any = None, wrap_negative_indices: bool = True,
-            strategy: str = "auto") -> Array:  # fmt: skip
+            strategy: str = "auto", out_sharding: Any = None) -> Array:  # fmt: skip
         """x[index] with a choice of what indices out of bounds give.
+
+        out_sharding  how the result lies on devices.
 
         strategy  "static_slice" and "dynamic_slice" raise TypeError for an index that is more than
                   that; "auto" and "gather" take any.
         """
         check_strategy(strategy, self.index, self.array.shape)
-        return getitem(
-            self.array,
-            self.index,
-            mode=mode,
-            fill_value=fill_value,
-            indices_are_sorted=indices_are_sorted,
-            unique_indices=unique_indices,
-            wrap_negative_indices=wrap_negative_indices,
-        )
+        with undecided(out_sharding is not None):
+            out = getitem(
+                self.array,
+                self.index,
+                mode=mode,
+                fill_value=fill_value,
+                indices_are_sorted=indices_are_sorted,
+                unique_indices=unique_indices,
+                wrap_negative_indices=wrap_negative_indices,
+            )
+        return out if out_sharding is None else lax.under(out, out_sharding)
 
     def set(self, values: ArrayLike, *, indices_are_sorted: bool = False,
             unique_indices: bool = False, mode: Any = None,
@@ -259,7 +265,7 @@ def _of_one_dtype(op: str, x: Array, values: ArrayLike) -> tuple[Array, Any]:
             "scatter inputs have incompatible types: cannot safely cast value from dtype="
             f"{get_aval(values).dtype.name} to dtype={aval.dtype.name}. In future releases this "
             "will result in an error.",
-            FutureWarning, stacklevel=4,
+            FutureWarning, stacklevel=user_depth(),
         )  # fmt: skip
         if op != "set":
             return lax.convert_element_type(x, dtype), lax.convert_element_type(values, dtype)

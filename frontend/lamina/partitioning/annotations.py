@@ -7,6 +7,7 @@ from typing import Any
 
 from lamina.dialects.builders import shardings as sdy
 from lamina.dialects.vendors import ir
+from lamina.sharding.explicit import sharding_of
 from lamina.sharding.grid import grid_of
 from lamina.sharding.mesh import AbstractMesh, Mesh
 from lamina.sharding.requested import RequestedShardings
@@ -49,7 +50,17 @@ class Annotations:
         mesh = place.mesh
         if isinstance(mesh, AbstractMesh):
             mesh = self._mesh_like(mesh)
-        return sdy.sharding(self._symbol, self._dimensions(mesh, place.spec, rank, manual))
+        return sdy.sharding(
+            self._symbol,
+            self._dimensions(mesh, place.spec, rank, manual),
+            self._terms(mesh, place.spec, manual),
+        )
+
+    def _terms(self, mesh: Mesh, spec: PartitionSpec, manual: Sequence[Any] = ()) -> sdy.Terms:
+        """The axes of the grid along which each device has a term, and what they are combined by."""
+        names = [n for n in mesh.axis_names if n in spec.unreduced and n not in manual]
+        kind = spec.unreduced_kind.name if names and spec.unreduced_kind is not None else "sum"
+        return tuple(self._grid.of_spec(mesh, names)), kind
 
     def _dimensions(
         self, mesh: Mesh, spec: PartitionSpec, rank: int, manual: Sequence[Any] = ()
@@ -71,6 +82,23 @@ class Annotations:
                 return known
         raise ValueError(
             f"with_sharding_constraint names {mesh}, but the program is on {self._requested.mesh}"
+        )
+
+    def as_typed(self, module: Any, x: ir.Value, aval: Any) -> ir.Value:
+        """A value that is to lie as its type says; along axes that are not explicit it may be split further."""
+        sharding = sharding_of(aval)
+        mesh, manual = self._mesh_like(sharding.mesh.abstract_mesh), module.manual_axes
+        left = any(n not in manual for n in sharding.mesh.auto_axes)
+        if not left and all(n in manual for n in mesh.axis_names):
+            return x
+        axes = self._dimensions(mesh, sharding.spec, x.type.rank, manual)
+        return sdy.sharding_constraint(
+            x,
+            sdy.sharding(
+                self._symbol,
+                [(names, left) for names, _ in axes],
+                self._terms(mesh, sharding.spec, manual),
+            ),
         )
 
     def constrain(self, module: Any, x: ir.Value, place: Any) -> ir.Value:
@@ -96,7 +124,10 @@ class Annotations:
 
         def shown(specs: Sequence[PartitionSpec], types: Sequence[ir.Type]) -> Any:
             return [
-                [(names, is_open) for names, _ in self._dimensions(mesh, spec, type.rank)]
+                (
+                    [(names, is_open) for names, _ in self._dimensions(mesh, spec, type.rank)],
+                    self._terms(mesh, spec),
+                )
                 for spec, type in zip(specs, types, strict=True)
             ]
 

@@ -31,6 +31,7 @@ class Sharding(Record):
     combiner  what terms are combined with: "SUM", "MAX" or "MIN"; "" where there is one term.
     devices  those that have the parts, in the parts' order, as numbers from 0 in the program's own order.
     axes     for each dimension those of the mesh that it is split over.
+    term_axes  those along which each device has a term.
     """
 
     tiles: tuple[int, ...] = ()
@@ -39,12 +40,14 @@ class Sharding(Record):
     terms: int = 1
     combiner: str = ""
     axes: tuple[tuple[str, ...], ...] = ()
+    term_axes: tuple[str, ...] = ()
 
     @classmethod
     def of_row(cls, row: list[Any]) -> Sharding:
         """The sharding that the process tells."""
-        tiles, copies, ids, terms, combiner, axes = row
-        return cls(tuple(tiles), copies, tuple(ids), terms, combiner, tuple(map(tuple, axes)))
+        tiles, copies, ids, terms, combiner, axes, summed = row
+        dims = tuple(map(tuple, axes))
+        return cls(tuple(tiles), copies, tuple(ids), terms, combiner, dims, tuple(summed))
 
 
 class Partitioned(Record):

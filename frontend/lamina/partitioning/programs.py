@@ -27,7 +27,10 @@ def partition_module(plan: Plan, module: Any) -> tuple[Any, dict[str, Any]]:
     version = str(stablehlo_ext.get_current_version())
     found = partition(text.encode(), mesh.size, version, config.partitioner_seconds.value)
     local = parse(found.code, name="<program>")
-    inputs, outputs = ([list(one.axes) for one in side] for side in (found.inputs, found.outputs))
+    inputs, outputs = (
+        [[list(one.axes), list(one.term_axes), one.combiner.lower()] for one in side]
+        for side in (found.inputs, found.outputs)
+    )
     _place_donations(local)
     log_lines.write("partition", clock() - begin, f"{plan.name}: over {mesh}")
     return local, {"consts": inputs[:consts], "inputs": inputs[consts:], "outputs": outputs}

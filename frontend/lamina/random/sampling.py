@@ -260,7 +260,7 @@ def randint(
 
     key           a key, used up.
     shape         of the result, a tuple of ints.
-    minval        the least: integers or an array of them that fits `shape`.
+    minval        the least: integers or an array of them that fits `shape`; of floats the whole part.
     maxval        the bound above, likewise.
     dtype         an integer dtype; by default int32, or int64 with enable_x64.
     out_sharding  how the result is laid out over a mesh of devices; None: not laid out.
@@ -276,11 +276,10 @@ def randint(
     if not dtypes.is_integer(to):
         raise TypeError(f"randint only accepts integer dtypes, got {to.name}")
     check_arraylike("randint", minval, maxval)
-    if not all(dtypes.is_integer(get_aval(x).dtype) for x in (minval, maxval)):
-        raise TypeError(
-            "randint requires minval and maxval of integer dtype, got "
-            f"{get_aval(minval).dtype.name} and {get_aval(maxval).dtype.name}"
-        )
+    minval, maxval = (
+        x if dtypes.is_integer(get_aval(x).dtype) else lax.convert_element_type(x, dtypes.canonicalize(int))
+        for x in (minval, maxval)
+    )
     dims = sample_shape("randint", as_shape(shape), minval, maxval)
     return _randint(words, minval, maxval, shape=dims, dtype=to)
 

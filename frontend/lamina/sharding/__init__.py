@@ -3,8 +3,6 @@
 from lamina.config import no_collectives as no_collectives
 from lamina.core.manual_axes import ManualAxisType as ManualAxisType
 from lamina.core.manual_axes import UnreducedKind as UnreducedKind
-from lamina.sharding.arrays import auto_axes as auto_axes
-from lamina.sharding.arrays import explicit_axes as explicit_axes
 from lamina.sharding.arrays import (
     make_array_from_callback as make_array_from_callback,
 )
@@ -15,6 +13,8 @@ from lamina.sharding.arrays import (
     make_array_from_single_device_arrays as make_array_from_single_device_arrays,
 )
 from lamina.sharding.arrays import reshard as reshard
+from lamina.sharding.axis_kinds import auto_axes as auto_axes
+from lamina.sharding.axis_kinds import explicit_axes as explicit_axes
 from lamina.sharding.kinds import AbstractDevice as AbstractDevice
 from lamina.sharding.kinds import make_single_device_sharding as make_single_device_sharding
 from lamina.sharding.mesh import AbstractMesh as AbstractMesh

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,8 +9,11 @@ import numpy as np
 
 from lamina import placement, runtime
 from lamina.array import ArrayImpl
-from lamina.core import tree
+from lamina.core import ShapedArray, get_aval, tree
+from lamina.core.manual_axes import UnreducedKind
+from lamina.core.placed import WHOLE
 from lamina.sharding.shardings import Index, Sharding
+from lamina.sharding.spec import PartitionSpec
 
 
 def make_array_from_callback(
@@ -179,65 +181,28 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     """
     from lamina.sharding.constraint import with_sharding_constraint
 
+    def is_place(value: Any) -> bool:
+        return isinstance(value, (Sharding, PartitionSpec))
+
+    for x, place in zip(
+        tree.leaves(xs), tree.broadcast_prefix(out_shardings, xs, is_place), strict=True
+    ):
+        spec = getattr(place, "spec", place)
+        if isinstance(spec, PartitionSpec) and spec.unreduced:
+            _check_terms(get_aval(x), place, spec)
     return with_sharding_constraint(xs, out_shardings)
 
 
-def auto_axes(
-    f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_sharding: Any = None
-) -> Any:
-    """f, whose results are put under a sharding. Axes of a mesh are of one kind here.
-
-    f             a function of arrays; None: a decorator is given.
-    axes          without effect.
-    out_sharding  a sharding or PartitionSpec for the results, here or in the call.
-
-    Raises TypeError where there is no out_sharding.
-
-    >>> mesh = lamina.make_mesh((1,), ('x',))
-    >>> with lamina.set_mesh(mesh):
-    ...     f = lamina.sharding.auto_axes(lambda x: x + 1, out_sharding=lamina.P('x'))
-    ...     print(f(jnp.arange(3)))
-    [1 2 3]
-    """
-    return _with_place(
-        f, "out_sharding", out_sharding, lambda f, to, args, kwargs: reshard(f(*args, **kwargs), to)
-    )
-
-
-def explicit_axes(
-    f: Callable[..., Any] | None = None, /, *, axes: Any = None, in_sharding: Any = None
-) -> Any:
-    """f, whose arguments are put under a sharding.
-
-    f            a function of arrays; None: a decorator is given.
-    axes         without effect.
-    in_sharding  a sharding or PartitionSpec for the arguments, here or in the call.
-
-    Raises TypeError where there is no in_sharding.
-
-    >>> mesh = lamina.make_mesh((1,), ('x',))
-    >>> with lamina.set_mesh(mesh):
-    ...     f = lamina.sharding.explicit_axes(lambda x: x + 1, in_sharding=lamina.P('x'))
-    ...     print(f(jnp.arange(3)))
-    [1 2 3]
-    """
-    return _with_place(
-        f, "in_sharding", in_sharding, lambda f, to, args, kwargs: f(*reshard(args, to), **kwargs)
-    )
-
-
-def _with_place(
-    f: Callable[..., Any] | None, keyword: str, place: Any, apply: Callable[..., Any]
-) -> Any:
-    """A function that takes a sharding by keyword, or a decorator that makes one."""
-    if f is None:
-        return lambda f: _with_place(f, keyword, place, apply)
-
-    @functools.wraps(f)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        to = kwargs.pop(keyword, place)
-        if to is None:
-            raise TypeError(f"Missing required keyword argument: {keyword!r}")
-        return apply(f, to, args, kwargs)
-
-    return call
+def _check_terms(aval: ShapedArray, place: Any, spec: PartitionSpec) -> None:
+    """Raises ValueError where what a type says are no such terms, nor can become them."""
+    have = WHOLE if aval.placed is None else aval.placed.sums
+    if have.unreduced and have.kind is not spec.unreduced_kind:
+        raise ValueError(
+            "The unreduced_kind of input and output sharding passed to `reshard` should be the same. Got "
+            f"{aval.str_short()}, whose terms are combined by {have.kind}, and {place}"
+        )
+    if spec.unreduced_kind is not UnreducedKind.sum and not spec.unreduced <= have.unreduced:
+        raise ValueError(
+            f"out_sharding {place} passed to `reshard` cannot be more unreduced than the input, {aval.str_short()}: "
+            "a whole array can be made terms of a sum alone"
+        )

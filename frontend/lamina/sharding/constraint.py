@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lamina.core import LINEAR, Primitive, get_aval, tree
+from lamina.core import LINEAR, Primitive, ShapedArray, get_aval, tree
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
@@ -21,7 +21,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     >>> print(f(jnp.arange(2)))
     [1 2]
     """
-    from lamina.sharding.mesh import get_mesh
+    from lamina.sharding.mesh import get_abstract_mesh, get_mesh
     from lamina.sharding.shardings import NamedSharding, Sharding, check_rank
     from lamina.sharding.spec import PartitionSpec
 
@@ -38,7 +38,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
                     "with_sharding_constraint requires a non-empty mesh if you are passing "
                     "`PartitionSpec`s: pass a Sharding, or use a mesh as context manager"
                 )
-            place = NamedSharding(mesh, place)
+            place = NamedSharding(mesh.update(axis_types=get_abstract_mesh().axis_types), place)
         if isinstance(place, NamedSharding):
             check_rank(place, get_aval(leaf).shape)
         out.append(leaf if place is None else sharding_constraint_p.bind(leaf, sharding=place))
@@ -58,11 +58,40 @@ def under(x: Any, out_sharding: Any) -> Any:
     return with_sharding_constraint(x, out_sharding)
 
 
+def as_typed(x: Any, aval: ShapedArray) -> Any:
+    """A value that is to lie as a type says, where it says that."""
+    placed = aval.placed
+    if placed is None or get_aval(x).placed == placed or get_aval(x).ndim != aval.ndim:
+        return x
+    if placed.mesh.manual_axes and not placed.mesh.explicit_axes:
+        from lamina.lax.terms import as_sums
+
+        return as_sums(x, placed)
+    from lamina.sharding.explicit import sharding_of
+
+    return sharding_constraint_p.bind(x, sharding=sharding_of(aval))
+
+
+def _abstract_eval(x: ShapedArray, *, sharding: Any) -> ShapedArray:
+    from lamina.sharding.explicit import placed_by
+    from lamina.sharding.shardings import check_divides
+
+    placed = placed_by(sharding, x.ndim)
+    if placed is not None:
+        check_divides(sharding, x.shape, "A value")
+    return x if placed == x.placed else x.update(placed=placed)
+
+
 def _impl(x: Any, *, sharding: Any) -> Any:
     from lamina.placement import put
     from lamina.runtime import to_array
+    from lamina.sharding.explicit import on_devices
+    from lamina.sharding.shardings import NamedSharding
 
-    return put(to_array(x), sharding)
+    array = to_array(x)
+    if isinstance(sharding, NamedSharding):
+        sharding = on_devices(sharding, [getattr(array.sharding, "mesh", None)])
+    return put(array, sharding)
 
 
 def _lowering(ctx: Any, x: Any, *, sharding: Any) -> Any:
@@ -79,16 +108,28 @@ def _batching(args: Any, dims: Any, *, sharding: Any) -> Any:
         entries = list(sharding.spec)
         entries += [None] * (get_aval(args[0]).ndim - 1 - len(entries))
         entries.insert(dims[0], axes.batching().spmd_name or PartitionSpec.UNCONSTRAINED)
-        sharding = NamedSharding(sharding.mesh, PartitionSpec(*entries))
+        sharding = NamedSharding(sharding.mesh, sharding.spec.with_entries(entries))
     return sharding_constraint_p.bind(args[0], sharding=sharding), dims[0]
+
+
+def _transpose(ct: Any, x: Any, *, sharding: Any) -> list[Any]:
+    """Cotangents lie as those of the operand do; where types do not say, as the result does."""
+    if x.aval.placed is not None:  # the transposition sees to it
+        return [ct]
+    from lamina.sharding.shardings import NamedSharding
+
+    if isinstance(sharding, NamedSharding) and not sharding.spec.is_plain:
+        sharding = sharding.update(spec=sharding.spec.of_cotangent())
+    return [sharding_constraint_p.bind(ct, sharding=sharding)]
 
 
 sharding_constraint_p: Primitive = Primitive(
     "sharding_constraint",
-    abstract_eval=lambda x, *, sharding: x,
+    abstract_eval=_abstract_eval,
+    align=lambda args, params: (args, params),
     lowering=_lowering,
     jvp=LINEAR,
-    transpose=lambda ct, x, *, sharding: [sharding_constraint_p.bind(ct, sharding=sharding)],
+    transpose=_transpose,
     batching=_batching,
     impl=_impl,
 )

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from lamina.sharding.mesh import AbstractMesh, Mesh
+from lamina.core.manual_axes import UnreducedKind
+from lamina.sharding.mesh import AbstractMesh, AxisType, Mesh
 from lamina.sharding.shardings import NamedSharding
 from lamina.sharding.spec import PartitionSpec
 
@@ -64,14 +65,20 @@ class Grid:
         """What several axes of a mesh are made of."""
         return tuple(part for name in names for part in self.of_axis(mesh, name))
 
-    def sharding(self, dims: Sequence[Sequence[str]]) -> NamedSharding:
-        """The sharding of an array whose dimensions are split over these axes, on the first mesh that
-        can say it."""
+    def sharding(
+        self, dims: Sequence[Sequence[str]], terms: Sequence[str] = (), combiner: str = ""
+    ) -> NamedSharding:
+        """The sharding of an array whose dimensions are split over these axes, and of which devices have terms
+        along others, on the first mesh that can say it."""
+        kind = UnreducedKind[combiner] if terms else None
         for mesh in self._meshes:
-            found = [self._in_mesh(mesh, axes) for axes in dims]
+            found = [self._in_mesh(mesh, axes) for axes in (*dims, terms)]
             if None not in found:
-                return NamedSharding(mesh, PartitionSpec(*found))
-        return NamedSharding(self._finest, PartitionSpec(*map(tuple, dims)))
+                *split, summed = found
+                spec = PartitionSpec(*split, unreduced=frozenset(summed or ()), unreduced_kind=kind)
+                return NamedSharding(_explicit(mesh) if terms else mesh, spec)
+        spec = PartitionSpec(*map(tuple, dims), unreduced=frozenset(terms), unreduced_kind=kind)
+        return NamedSharding(_explicit(self._finest) if terms else self._finest, spec)
 
     def _in_mesh(self, mesh: Mesh, axes: Sequence[str]) -> tuple[Any, ...] | None:
         """The axes of a mesh that are made of these; None where none are."""
@@ -92,6 +99,15 @@ class Grid:
     def _finest(self) -> Mesh:
         devices = np.array(self._meshes[0].device_list, dtype=object)
         return Mesh(devices.reshape([n for _, n in self.axes]), [name for name, _ in self.axes])
+
+
+def _explicit(mesh: Mesh) -> Mesh:
+    """The same mesh, of whose axes types speak: along these alone arrays are terms."""
+    return (
+        mesh.update(axis_types=(AxisType.Explicit,) * len(mesh.axis_names))
+        if mesh.auto_axes
+        else mesh
+    )
 
 
 @functools.lru_cache(maxsize=256)

@@ -50,17 +50,23 @@ def layout_of_localized(plan: Plan) -> Layout:
     )
 
 
-Rows = Sequence[Sequence[Sequence[str]]]
+Rows = Sequence[tuple[Sequence[Sequence[str]], Sequence[str], str]]
+"""For each array the axes that split its dimensions, those along which each device has a term, and what combines
+terms."""
 
 
 def layout_of_rows(requested: RequestedShardings, rows: Mapping[str, Rows]) -> Layout:
-    """What the partitioner gave: for each array, for each of its dimensions, the axes of the grid."""
+    """What the partitioner gave, over axes of the grid."""
     grid = grid_of(requested.meshes)
-    outputs = zip(requested.outputs, map(grid.sharding, rows["outputs"]), strict=True)
+
+    def shardings(side: str) -> tuple[NamedSharding, ...]:
+        return tuple(grid.sharding(*row) for row in rows[side])
+
+    outputs = zip(requested.outputs, shardings("outputs"), strict=True)
     return Layout(
         requested.mesh,
-        tuple(map(grid.sharding, rows["consts"])),
-        tuple(map(grid.sharding, rows["inputs"])),
+        shardings("consts"),
+        shardings("inputs"),
         tuple(as_said(wanted, found) for wanted, found in outputs),
     )
 

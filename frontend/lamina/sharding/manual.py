@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -13,8 +14,10 @@ from lamina.control_flow.varying import align
 from lamina.core import axes
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr, DebugInfo, close_jaxpr, convert_constvars
+from lamina.core.placed import WHOLE, Placed, sums
 from lamina.interpreters.staging import trace_to_jaxpr
-from lamina.sharding.mesh import Mesh
+from lamina.sharding.mesh import AbstractMesh, AxisType, Mesh
+from lamina.sharding.shardings import NamedSharding
 from lamina.sharding.spec import PartitionSpec
 
 
@@ -30,13 +33,19 @@ class Manual:
     names: tuple[Any, ...]
     checked: bool
 
+    @functools.cached_property
+    def manual_mesh(self) -> AbstractMesh:
+        """The mesh as types in the body speak of it."""
+        return self.mesh.abstract_mesh.update_axis_types(dict.fromkeys(self.names, AxisType.Manual))
+
     @contextmanager
     def bound(self) -> Iterator[None]:
         """For a block, the axes are bound, and this is `inside()`."""
         sizes = [(name, self.mesh.shape[name]) for name in self.names]
         outer, _state.inside = _state.inside, self
         try:
-            with axes.bind(sizes, align if self.checked else None):
+            typed = (align, self.manual_mesh) if self.checked else (None, None)
+            with axes.bind(sizes, *typed):
                 yield
         finally:
             _state.inside = outer
@@ -52,12 +61,23 @@ class Manual:
     def block_type(self, aval: ShapedArray, spec: PartitionSpec) -> ShapedArray:
         """The type of a device's block of a whole array."""
         shape = tuple(n // self.parts(spec, i) for i, n in enumerate(aval.shape))
-        return aval.update(shape=shape, vma=aval.vma | self.varying(spec))
+        block = aval.update(shape=shape, vma=aval.vma | self.varying(spec), placed=None)
+        left = self.manual_mesh.explicit_axes
+        if not self.checked or (spec.is_plain and not left):
+            return block
+        over = sums(spec.unreduced, spec.reduced, spec.unreduced_kind)
+        have = ((),) * block.ndim if aval.placed is None else aval.placed.dims
+        dims = tuple(tuple(n for n in names if n in left) for names in have)
+        return block.update(placed=Placed(self.manual_mesh, dims, over))
 
     def whole_type(self, aval: ShapedArray, spec: PartitionSpec) -> ShapedArray:
         """The type of the array that such blocks make up."""
         shape = tuple(n * self.parts(spec, i) for i, n in enumerate(aval.shape))
-        return aval.update(shape=shape, vma=aval.vma - frozenset(self.names))
+        if aval.placed is not None and any(aval.placed.dims):  # over the other axes, as the blocks are
+            given = (spec.names_of(d) for d in range(aval.ndim))
+            spec = spec.with_entries([a + b for a, b in zip(given, aval.placed.dims, strict=True)])
+        sharding = NamedSharding(self.mesh, spec)
+        return aval.update(shape=shape, vma=aval.vma - frozenset(self.names), sharding=sharding)
 
     def varying(self, spec: PartitionSpec) -> frozenset[Any]:
         """Along what the blocks of an array vary, as far as types tell."""
@@ -69,13 +89,17 @@ class Manual:
 
     def unnamed(self, spec: PartitionSpec) -> tuple[Any, ...]:
         """The axes along which the blocks are the same."""
-        used = spec.names()
+        used = (*spec.names(), *spec.unreduced)
         return tuple(name for name in self.names if name not in used)
 
-    def each(self, vma: frozenset[Any]) -> PartitionSpec:
+    def each(self, aval: ShapedArray) -> PartitionSpec:
         """How values of which each device keeps its own are stacked along a new first dimension."""
-        names = tuple(n for n in self.names if n in vma) if self.checked else self.names
-        return PartitionSpec(names) if names else PartitionSpec()
+        names = tuple(n for n in self.names if n in aval.vma) if self.checked else self.names
+        of = WHOLE if aval.placed is None else aval.placed.sums
+        return PartitionSpec(
+            *([names] if names else []),
+            unreduced=of.unreduced, reduced=of.reduced, unreduced_kind=of.kind,
+        )  # fmt: skip
 
 
 class _State(threading.local):

@@ -6,7 +6,7 @@ import enum
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -65,6 +65,21 @@ class _Axes:
         """The names of the axes that a shard_map maps over."""
         return self._of_type(AxisType.Manual)
 
+    @property
+    def are_all_axes_auto(self) -> bool:
+        """Whether the compiler spreads arrays over each of them."""
+        return all(kind is AxisType.Auto for kind in self.axis_types)
+
+    @property
+    def are_all_axes_explicit(self) -> bool:
+        """Whether types say how arrays lie along each of them."""
+        return all(kind is AxisType.Explicit for kind in self.axis_types)
+
+    @property
+    def are_all_axes_manual(self) -> bool:
+        """Whether a shard_map maps over each of them."""
+        return all(kind is AxisType.Manual for kind in self.axis_types)
+
     def _of_type(self, kind: AxisType) -> tuple[Any, ...]:
         types = zip(self.axis_names, self.axis_types, strict=True)
         return tuple(name for name, its in types if its is kind)
@@ -94,11 +109,35 @@ class AbstractMesh(_Axes):
         self.axis_sizes, self.axis_names = tuple(axis_sizes), tuple(axis_names)
         self.axis_types = _types(axis_types, self.axis_names)
 
+    @property
+    def abstract_mesh(self) -> AbstractMesh:
+        """Itself, as what a Mesh has of this name."""
+        return self
+
+    def update(
+        self, axis_sizes: Any = None, axis_names: Any = None, axis_types: Any = None
+    ) -> AbstractMesh:
+        """A copy with other sizes, names or kinds of axes."""
+        return AbstractMesh(
+            self.axis_sizes if axis_sizes is None else axis_sizes,
+            self.axis_names if axis_names is None else axis_names,
+            self.axis_types if axis_types is None else axis_types,
+        )
+
+    def update_axis_types(self, name_to_type: Mapping[Any, AxisType]) -> AbstractMesh:
+        """A copy in which these axes are of these kinds."""
+        pairs = zip(self.axis_names, self.axis_types, strict=True)
+        return self.update(axis_types=tuple(name_to_type.get(name, its) for name, its in pairs))
+
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, AbstractMesh) and self.shape_tuple == other.shape_tuple
+        return (
+            isinstance(other, AbstractMesh)
+            and self.shape_tuple == other.shape_tuple
+            and self.axis_types == other.axis_types
+        )
 
     def __hash__(self) -> int:
-        return hash(self.shape_tuple)
+        return hash((self.shape_tuple, self.axis_types))
 
     def __repr__(self) -> str:
         return f"AbstractMesh({self._shown()})"
@@ -131,7 +170,7 @@ class Mesh(_Axes):
         self.device_list = tuple(grid.flat)
         if len(set(self.device_list)) < len(self.device_list):
             raise ValueError(f"A mesh has each device once, got {self.device_list}")
-        self._hash = hash((names, grid.shape, self.device_list))
+        self._hash = hash((names, grid.shape, self.axis_types, self.device_list))
 
     @property
     def device_ids(self) -> np.ndarray:
@@ -170,6 +209,7 @@ class Mesh(_Axes):
         return self is other or (
             isinstance(other, Mesh)
             and self.shape_tuple == other.shape_tuple
+            and self.axis_types == other.axis_types
             and self.device_list == other.device_list
         )
 
@@ -178,6 +218,14 @@ class Mesh(_Axes):
 
     def __repr__(self) -> str:
         return f"Mesh({self._shown()})"
+
+    def update(self, devices: Any = None, axis_names: Any = None, axis_types: Any = None) -> Mesh:
+        """A copy with other devices, names or kinds of axes."""
+        return Mesh(
+            self.devices if devices is None else devices,
+            self.axis_names if axis_names is None else axis_names,
+            self.axis_types if axis_types is None else axis_types,
+        )
 
     def __reduce__(self) -> Any:
         return Mesh, (np.array(self.devices), self.axis_names, self.axis_types)

@@ -19,6 +19,11 @@ from lamina.sharding.shardings import Sharding
 
 def move(array: ArrayImpl, to: Sharding) -> ArrayImpl:
     """The array under another sharding. Every process that has a device of either calls it."""
+    if array.sharding.combiner is not None or to.combiner is not None:
+        raise ValueError(
+            f"an array over several processes goes from {array.sharding} to {to} in a program alone, since terms "
+            "of a sum are added up: reshard it under jit"
+        )
     mine = placement.shards_of(array, array.sharding)
     have, want = _boxes_by_process(array.sharding, array.shape), _boxes_by_process(to, array.shape)
     rank = processes.current().rank

@@ -17,6 +17,7 @@ from lamina.control_flow.varying import as_given, retyped
 from lamina.core import axes
 from lamina.core.avals import NOWHERE
 from lamina.core.jaxpr import ClosedJaxpr, jaxpr_as_fun
+from lamina.core.manual_axes import UnreducedKind
 from lamina.core.primitive import OWED, Primitive
 from lamina.core.tangents import Zero, is_undefined_primal
 from lamina.core.trace import eval_trace, get_aval
@@ -44,6 +45,9 @@ def cut_block(x: Any, on: Manual, spec: PartitionSpec) -> Any:
             size = x.shape[dim] // on.parts(spec, dim)
             start = lax.axis_index(names) * size
             x = lax.dynamic_slice_in_dim(x, start, size, dim)
+    if spec.unreduced_kind is UnreducedKind.sum:  # the first has all, the others nothing
+        first = lax.eq(lax.axis_index(tuple(sorted(spec.unreduced, key=str))), 0)
+        x = lax.select(lax.broadcast(first, x.shape), x, lax.full_like(x, 0))
     return x
 
 
@@ -55,6 +59,13 @@ def join_blocks(x: Any, spec: PartitionSpec) -> Any:
         names = spec.names_of(dim)
         if names:
             x = lax.all_gather(x, names, axis=dim, tiled=True)
+    if spec.unreduced_kind is not None:
+        combined = {
+            UnreducedKind.sum: lax.psum,
+            UnreducedKind.max: lax.pmax,
+            UnreducedKind.min: lax.pmin,
+        }
+        x = combined[spec.unreduced_kind](x, tuple(sorted(spec.unreduced, key=str))).astype(x.dtype)
     return x
 
 
@@ -76,7 +87,7 @@ def _names_outside(params: dict[str, Any]) -> frozenset[Any]:
 on_mesh_p = Primitive(
     "on_mesh",
     multiple_results=True,
-    abstract_eval=lambda *avals, jaxpr, on: [a.update(vma=NOWHERE) for a in jaxpr.out_avals],
+    abstract_eval=lambda *avals, jaxpr, on: [a.update(vma=NOWHERE, placed=None) for a in jaxpr.out_avals],
     lowering=_on_mesh_lowering,
     jvp=OWED,  # it is made when a program is compiled: nothing transforms it
     axis_names=_names_outside,
@@ -217,10 +228,10 @@ def _split(closed: ClosedJaxpr, on: Manual, unknown: tuple[bool, ...]) -> Any:
         own = [lax.squeeze(r, (0,)) if w is None else r for r, w in zip(args, which)]
         return jaxpr_as_fun(rest)(*own, *args[len(which) :])
 
-    specs = tuple(on.each(a.vma) for a in known.out_avals[n_known:])
+    specs = tuple(map(on.each, known.out_avals[n_known:]))
     known, _ = on.trace(stacking, known.in_avals)
     avals = [
-        a.update(shape=(1, *a.shape)) if w is None else a
+        a.with_axis(0, 1) if w is None else a
         for a, w in zip(rest.in_avals[: len(which)], which, strict=True)
     ]
     rest, _ = on.trace(unstacking, avals + rest.in_avals[len(which) :])
@@ -279,6 +290,7 @@ def _transposed(
     result_specs = [s for s, g in zip(in_specs, given, strict=True) if g]
     if on.checked:
         for aval, spec in zip(backward.out_avals, result_specs, strict=True):
+            assert aval.mat.unreduced == spec.reduced
             assert aval.vma - frozenset(on.unnamed(spec)) == aval.vma, "a cotangent is not summed"
         return _without_consts(backward), given
     n = len(linear) - sum(linear)
@@ -290,7 +302,9 @@ def _transposed(
         cts = [_shared(ct, on, s) for ct, s in zip(args[n:], ct_specs, strict=True)]
         outs = jaxpr_as_fun(backward)(*args[:n], *cts)
         return [
-            lax.psum(x, on.unnamed(s)) if on.unnamed(s) else x
+            lax.psum(x, over)
+            if (over := tuple(n for n in on.unnamed(s) if n not in s.reduced))
+            else x
             for x, s in zip(outs, result_specs, strict=True)
         ]
 
@@ -300,7 +314,7 @@ def _transposed(
 def _shared(ct: Any, on: Manual, spec: PartitionSpec) -> Any:
     from lamina import lax
 
-    times = math.prod(on.mesh.shape[name] for name in on.unnamed(spec))
+    times = math.prod(on.mesh.shape[name] for name in on.unnamed(spec) if name not in spec.reduced)
     return ct if times == 1 else lax.div(ct, lax.full_like(ct, times, shape=()))
 
 
@@ -317,8 +331,8 @@ def _transpose(
             jaxpr=backward,
             on=on,
             in_specs=tuple(s for s, lin in zip(in_specs, linear, strict=True) if not lin)
-            + tuple(s for s, nz in zip(out_specs, nonzero, strict=True) if nz),
-            out_specs=tuple(s for s, g in zip(in_specs, given, strict=True) if g),
+            + tuple(s.of_cotangent() for s, nz in zip(out_specs, nonzero, strict=True) if nz),
+            out_specs=tuple(s.of_cotangent() for s, g in zip(in_specs, given, strict=True) if g),
         )
     )
     return [next(outs) if g else None for g in given]
@@ -340,7 +354,8 @@ def _batching(
 
     def with_batch(specs: Specs, which: Sequence[bool]) -> Specs:
         return tuple(
-            PartitionSpec(over or None, *s) if b else s for s, b in zip(specs, which, strict=True)
+            s.with_entries((over or None, *s)) if b else s
+            for s, b in zip(specs, which, strict=True)
         )
 
     outs = shard_map_p.bind(

@@ -12,14 +12,18 @@ from collections.abc import Callable, Iterator, Sequence
 
 from lamina import log_lines
 from lamina.control_flow.jit_call import jit_p
+from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, all_equations
 from lamina.core.weak_cache import cache_on_jaxpr
 from lamina.records import Record
 from lamina.sharding.constraint import sharding_constraint_p
+from lamina.sharding.explicit import on_devices, sharding_of
 from lamina.sharding.grid import grid_of
-from lamina.sharding.mesh import Mesh
+from lamina.sharding.manual import Manual
+from lamina.sharding.mesh import AbstractMesh, Mesh
 from lamina.sharding.on_mesh import shard_map_p
 from lamina.sharding.shardings import NamedSharding, Sharding, check_divides
+from lamina.sharding.spec import PartitionSpec
 
 Places = Sequence[Sharding | None]
 
@@ -72,6 +76,12 @@ def requested_shardings(
     Raises ValueError where arguments, results and the program are on different devices.
     """
     within = _meshes_within(closed)
+    known = [*(getattr(place, "mesh", None) for place in inputs), *within]
+    inputs = [_on_devices(place, known) for place in inputs]
+    outputs = [
+        _on_devices(_typed(aval) if place is None else place, known)
+        for place, aval in zip(outputs, closed.out_avals, strict=True)
+    ]
     places = [*inputs, *outputs]
     given = [s.mesh for s in places if isinstance(s, NamedSharding) and isinstance(s.mesh, Mesh)]
     if not given and (not within or _is_by_hand(closed)):
@@ -103,6 +113,22 @@ def requested_shardings(
         tuple(map(_named, inputs)),
         tuple(map(_named, outputs)),
     )
+
+
+def _typed(aval: ShapedArray) -> NamedSharding | None:
+    """Where a result is to lie as its type says, which leaves open how along axes that are not explicit."""
+    if aval.placed is None:
+        return None
+    found = sharding_of(aval)
+    if not found.mesh.auto_axes:
+        return found
+    return found.update(spec=found.spec.with_entries(n or PartitionSpec.UNCONSTRAINED for n in found.spec))
+
+
+def _on_devices(place: Sharding | None, known: Sequence[Mesh | AbstractMesh | None]) -> Sharding | None:
+    if isinstance(place, NamedSharding) and isinstance(place.mesh, AbstractMesh):
+        return on_devices(place, known)
+    return place
 
 
 def _on_whole_arrays(
@@ -145,10 +171,15 @@ def _is_by_hand(closed: ClosedJaxpr) -> bool:
 
 def _only_shard_maps(jaxpr: Jaxpr) -> bool:
     return all(
-        e.primitive is shard_map_p
+        (e.primitive is shard_map_p and _is_over_all(e.params["on"]))
         or (e.primitive is jit_p and _only_shard_maps(e.params["jaxpr"].jaxpr))
         for e in jaxpr.eqns
     )
+
+
+def _is_over_all(on: Manual) -> bool:
+    """Whether a shard_map says of each device of its mesh what it does: over other axes values may be spread."""
+    return all(on.mesh.shape[name] == 1 for name in on.mesh.axis_names if name not in on.names)
 
 
 def _check_devices(

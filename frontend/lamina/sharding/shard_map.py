@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lamina.control_flow.tracing import check_outputs
-from lamina.core import tree
+from lamina.core import axes, tree
+from lamina.core.avals import ShapedArray
 from lamina.core.library import library
 from lamina.core.trace import get_aval
 from lamina.core.tracebacks import api_boundary
@@ -38,7 +39,8 @@ def shard_map(
 
     mesh        by default the current one (`with mesh:`, `lamina.set_mesh`).
     in_specs    a PartitionSpec for each argument (a pytree prefix of the arguments): how it is cut. None in
-                a tuple: f is given what stands there as it is, which need be no array.
+                a tuple: f is given what stands there as it is, which need be no array. Without any they
+                are cut as their types say, along explicit axes of the mesh.
     out_specs   a pytree prefix of the result: how its blocks make up arrays.
     axis_names  the axes that f maps over, by default all. Devices along the others ("auto") do the
                 same; a shard_map over them may stand in f.
@@ -66,8 +68,6 @@ def shard_map(
         )  # fmt: skip
     if not callable(f):
         raise TypeError(f"shard_map requires a callable as its first argument, got {f!r}")
-    if out_specs is None and in_specs is None:
-        raise TypeError("shard_map requires in_specs and out_specs")
     given = check_vma if check_vma is not None else check_rep
     check = True if given is None else bool(given)
     name = getattr(f, "__name__", str(f))
@@ -114,11 +114,14 @@ def _given_whole(
     return call
 
 
+INFERRED: Any = object()
+
+
 def smap(
     f: Callable[..., Any] | None = None,
     /,
     *,
-    in_axes: Any = None,
+    in_axes: Any = INFERRED,
     out_axes: Any,
     axis_name: Any,
 ) -> Any:
@@ -126,7 +129,8 @@ def smap(
 
     f          a function of pytrees of arrays, given each device's part; None: a decorator is
                given.
-    in_axes    for each argument the dimension that is split, or None: the same for all.
+    in_axes    for each argument the dimension that is split, or None: the same for all. By default
+               that which types say, where the axis is explicit.
     out_axes   the same for the results.
     axis_name  the axis of the mesh, for collectives too.
 
@@ -146,18 +150,23 @@ def smap(
         return tree.map(spec, in_tree, is_leaf=lambda x: x is None)
 
     names = {axis_name}
-    return shard_map(f, in_specs=specs(in_axes), out_specs=specs(out_axes), axis_names=names)
+    in_specs = None if in_axes is INFERRED else specs(in_axes)
+    return shard_map(f, in_specs=in_specs, out_specs=specs(out_axes), axis_names=names)
 
 
 def _manual(mesh: Any, axis_names: Any, auto: Any, check: bool) -> Manual:
     outer = inside()
     if mesh is None:
         mesh = get_mesh() if outer is None else outer.mesh
-    if outer is not None and isinstance(mesh, AbstractMesh) and mesh == outer.mesh.abstract_mesh:
+    if (
+        outer is not None
+        and isinstance(mesh, AbstractMesh)
+        and mesh.shape_tuple == outer.mesh.shape_tuple
+    ):
         mesh = outer.mesh
     if isinstance(mesh, AbstractMesh):
         current = get_mesh()
-        if current.abstract_mesh != mesh:
+        if current.shape_tuple != mesh.shape_tuple:
             raise ValueError(
                 f"shard_map over {mesh} runs only where the current mesh has these axes; it is "
                 f"{current}"
@@ -172,7 +181,7 @@ def _manual(mesh: Any, axis_names: Any, auto: Any, check: bool) -> Manual:
             "The context mesh cannot be empty. Give shard_map a mesh, or use one as a context "
             f"(`with mesh:` or `{library}.set_mesh(mesh)`)"
         )
-    bound = set() if outer is None else set(outer.names)
+    bound = set() if outer is None else {n for n, _ in axes.bound() if n in outer.mesh.axis_names}
     names = set(axis_names or set(mesh.axis_names) - (bound if axis_names is None else set()))
     names -= set(auto)
     unknown = names - set(mesh.axis_names)
@@ -206,6 +215,7 @@ def _specs(what: str, specs: Any, value: Any, on: Manual) -> list[PartitionSpec]
             raise TypeError(
                 f"shard_map {what} must be a pytree of PartitionSpecs, but it has {spec!r}"
             )
+        _check_terms(what, spec, on)
         check_spec(on.mesh, spec)
         for name in spec.names():
             if name not in on.names:
@@ -215,6 +225,22 @@ def _specs(what: str, specs: Any, value: Any, on: Manual) -> list[PartitionSpec]
                     "values passed to shard_map."
                 )
     return found
+
+
+def _check_terms(what: str, spec: PartitionSpec, on: Manual) -> None:
+    for said in ("unreduced", "reduced"):
+        if not getattr(spec, said):
+            continue
+        if len(on.names) < len(on.mesh.axis_names):
+            raise NotImplementedError(
+                f"{said} axes can only be passed to {what} when shard_map is in full manual mode, over all axes of "
+                f"{on.mesh}. Got {spec}"
+            )
+        if on.mesh.auto_axes:
+            raise ValueError(
+                f"{said} axes can only be used when the mesh passed to shard_map contains axis names all of type "
+                f"`Explicit`. Got {spec} over {on.mesh}"
+            )
 
 
 def _apply(
@@ -233,7 +259,10 @@ def _apply(
             f"shard_map in_specs has {len(in_specs)} entries for {len(args)} arguments of {name}"
         )
     leaves, in_tree = tree.flatten(args)
-    specs = _specs("in_specs", in_specs, args, on)
+    if in_specs is None:
+        specs = [_inferred(get_aval(x), on, path) for x, path in zip(leaves, tree.paths(args))]
+    else:
+        specs = _specs("in_specs", in_specs, args, on)
     _check_arguments(name, mesh, leaves, specs, tree.paths(args))
     blocks = [on.block_type(get_aval(x), s) for x, s in zip(leaves, specs, strict=True)]
     out: list[Any] = []
@@ -262,6 +291,24 @@ def _apply(
         out_specs=tuple(result_specs),
     )
     return tree.unflatten(out_tree, outs)
+
+
+def _inferred(aval: ShapedArray, on: Manual, path: str) -> PartitionSpec:
+    """How an argument is cut, as its type says."""
+    unsaid = [n for n in on.names if n not in on.mesh.explicit_axes]
+    if unsaid:
+        raise TypeError(
+            f"shard_map needs in_specs: types say how arrays lie along explicit axes of a mesh, and {unsaid} of "
+            f"{on.mesh} are of other kinds (args{path} is {aval.str_long()})"
+        )
+    if aval.placed is None:
+        return PartitionSpec()
+    of, here = aval.placed.sums, frozenset(on.names)
+    terms = of.unreduced & here
+    return PartitionSpec(
+        *(tuple(n for n in names if n in here) for names in aval.placed.dims),
+        unreduced=terms, reduced=of.reduced & here, unreduced_kind=of.kind if terms else None,
+    )  # fmt: skip
 
 
 def _check_arguments(
@@ -323,6 +370,14 @@ def _check_replicated(
     paths: Sequence[str],
 ) -> None:
     mesh = on.mesh
+    for aval, spec, path in zip(avals, specs, paths, strict=True):
+        have = aval.mat
+        said = spec.unreduced, spec.reduced, spec.unreduced_kind
+        if said != (have.unreduced, have.reduced, have.unreduced_kind):
+            raise ValueError(
+                f"out_specs passed to shard_map: {spec} of out_specs{path} and the type of the result, "
+                f"{aval.str_short()}, should say the same of unreduced and reduced axes (lax.pcast casts)"
+            )
     wrong = [
         f"* out_specs{path} is {spec}, which implies that the corresponding output value is "
         f"replicated across mesh axes {on.unnamed(spec)}, but it may vary over "

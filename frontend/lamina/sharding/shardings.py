@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from lamina.runtime.processes import current as current_processes
-from lamina.sharding.mesh import AbstractMesh, Mesh
+from lamina.sharding.mesh import AbstractMesh, AxisType, Mesh
 from lamina.sharding.spec import PartitionSpec
+
+if TYPE_CHECKING:
+    from lamina.core.manual_axes import UnreducedKind
 
 Index = tuple[slice, ...]
 
@@ -90,7 +93,18 @@ class Sharding:
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
         """Whether both place arrays of this rank alike."""
         shape = (math.lcm(self.num_devices, other.num_devices),) * ndim
-        return self.device_list == other.device_list and self.indices(shape) == other.indices(shape)
+        if self.device_list != other.device_list or self.indices(shape) != other.indices(shape):
+            return False
+        return self.combiner == other.combiner and (
+            not self.combiner or self.terms() == other.terms()
+        )
+
+    combiner: UnreducedKind | None = None
+    """What the devices' terms of a part are combined by; None where there is one term, the part."""
+
+    def terms(self) -> list[int]:
+        """For each device of device_list which term of its part it holds."""
+        return [0] * self.num_devices
 
 
 class SingleDeviceSharding(Sharding):
@@ -148,7 +162,33 @@ class NamedSharding(Sharding):
 
     @property
     def is_fully_replicated(self) -> bool:
-        return all(self.mesh.shape[name] == 1 for name in self.spec.names())
+        names = (*self.spec.names(), *self.spec.unreduced)
+        return all(self.mesh.shape[name] == 1 for name in names)
+
+    @property
+    def combiner(self) -> UnreducedKind | None:  # type: ignore[override]
+        several = any(self.mesh.shape[name] > 1 for name in self.spec.unreduced)
+        return self.spec.unreduced_kind if several else None
+
+    def terms(self) -> list[int]:
+        sizes = self.mesh.shape
+        names = [name for name in self.mesh.axis_names if name in self.spec.unreduced]
+        out = []
+        for at in self._coordinates():
+            term = 0
+            for name in names:
+                term = term * sizes[name] + at[name]
+            out.append(term)
+        return out
+
+    def _coordinates(self) -> Iterator[dict[Any, int]]:
+        """For each device where it is along each axis."""
+        sizes, names = self.mesh.shape, self.mesh.axis_names
+        for number in range(len(self.device_list)):
+            at: dict[Any, int] = {}
+            for name in reversed(names):
+                number, at[name] = divmod(number, sizes[name])
+            yield at
 
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
         check_divides(self, global_shape)
@@ -161,12 +201,8 @@ class NamedSharding(Sharding):
     def indices(self, shape: Sequence[int]) -> list[Index]:
         local = self.shard_shape(shape)
         sizes = self.mesh.shape
-        names = self.mesh.axis_names
         out = []
-        for number in range(len(self.device_list)):
-            at: dict[Any, int] = {}
-            for name in reversed(names):
-                number, at[name] = divmod(number, sizes[name])
+        for at in self._coordinates():
             index = []
             for dim, n in enumerate(local):
                 part = 0
@@ -208,6 +244,25 @@ def check_spec(mesh: Mesh | AbstractMesh, spec: PartitionSpec) -> None:
             "A single NamedSharding spec specification can map every mesh axis to at most one "
             f"positional dimension, but {spec} has duplicate entries"
         )
+    if not spec.is_plain:
+        _check_terms(mesh, spec)
+
+
+def _check_terms(mesh: Mesh | AbstractMesh, spec: PartitionSpec) -> None:
+    kinds = dict(zip(mesh.axis_names, mesh.axis_types, strict=True))
+    for what, axes in (("Unreduced", spec.unreduced), ("Reduced", spec.reduced)):
+        if None in axes:
+            raise ValueError(
+                f"{what.lower()} cannot contain None: its elements are axes of the mesh. Got {spec}"
+            )
+        if unknown := [name for name in axes if name not in kinds]:
+            raise ValueError(
+                f"{what} axes {unknown} of {spec} are not found in mesh: {mesh.axis_names}."
+            )
+        if hidden := [name for name in axes if kinds[name] is AxisType.Auto]:
+            raise ValueError(
+                f"{what} axes can only refer to mesh axes of type `Explicit` or `Manual`. Got {hidden} of {mesh}"
+            )
 
 
 def check_divides(sharding: NamedSharding, shape: Sequence[int], what: str = "One array") -> None:

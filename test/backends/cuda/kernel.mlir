@@ -10,11 +10,11 @@
 // CHECK: ld.global.nc.v4.b32
 // CHECK: st.global.v4.b32
 
-// A transpose through shared memory.
+// A transpose: each thread turns a square in its registers.
 // CHECK: // kernel {{.*}}transpose
-// CHECK: st.shared.b32
-// CHECK: bar.sync
-// CHECK: ld.shared.b32
+// CHECK-COUNT-4: ld.global.nc.v4.b32
+// CHECK-NOT: bar.sync
+// CHECK-COUNT-4: st.global.v4.b32
 
 // Rows: 16 bytes at a time, shuffles in a warp, shared memory between warps.
 // CHECK: // kernel {{.*}}reduce

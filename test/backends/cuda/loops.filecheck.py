@@ -8,16 +8,19 @@ import lamina.numpy as jnp
 from lamina import lax
 
 
-# One kernel; rows pass memory twice in and once out.
+# One kernel; rows pass memory once in and once out, and stay in registers between.
 # CHECK-LABEL: TEST: softmax
 # CHECK: // kernel
-# CHECK: .shared
-# CHECK: ld.global.nc.v4.b32
+# CHECK-COUNT-8: ld.global.nc.v4.b32
+# CHECK-NOT: ld.global
+# CHECK-COUNT-5: shfl.sync.bfly.b32
+# CHECK: st.shared.b32
+# CHECK: bar.sync
+# CHECK-NOT: ld.global
 # CHECK-COUNT-5: shfl.sync.bfly.b32
 # CHECK: bar.sync
-# CHECK: st.shared.v4.b32
-# CHECK: ld.shared.v4.b32
-# CHECK: st.global.v4.b32
+# CHECK-NOT: ld.global
+# CHECK-COUNT-8: st.global.v4.b32
 # CHECK-NOT: .entry
 # CHECK-LABEL: TEST: layernorm
 @print_ptx("f32[512,4096]")
@@ -25,13 +28,14 @@ def softmax(x):
     return lamina.nn.softmax(x, axis=1)
 
 
-# Narrow elements are read once and kept wide in shared memory.
+# Narrow elements are read once, eight at a time, and kept wide in registers.
 # CHECK: // kernel
-# CHECK: ld.global.nc.v4.b16
-# CHECK: st.shared.v4.b32
+# CHECK-COUNT-4: ld.global.nc.v4.b32
 # CHECK-COUNT-5: shfl.sync.bfly.b32
 # CHECK: bar.sync
-# CHECK: st.global.v2.b32
+# CHECK-COUNT-5: shfl.sync.bfly.b32
+# CHECK: bar.sync
+# CHECK: st.global.v4.b32
 # CHECK-NOT: .entry
 # CHECK-LABEL: TEST: columns
 @print_ptx("bf16[512,4096]", "bf16[4096]")
@@ -41,10 +45,11 @@ def layernorm(x, scale):
     return (x * lax.rsqrt((x * x).mean(1, keepdims=True) + 1e-5)).astype(jnp.bfloat16) * scale
 
 
-# Few columns: parts of them, in tiles of 32 columns, then their sums.
+# Few columns: parts of them, four columns of a thread, then their sums.
 # CHECK: .entry
 # CHECK: .maxntid 32, 8, 1
-# CHECK: st.shared.b32
+# CHECK-COUNT-4: ld.global.nc.v4.b32
+# CHECK: st.shared.v4.b32
 # CHECK: bar.sync
 # CHECK-COUNT-8: ld.shared.b32
 # CHECK: .entry

@@ -142,7 +142,7 @@ def softmax_columns(x):
     return nn.softmax(x, 0)
 
 
-# Blocks of columns that no cache holds are copied (`linalg-columns-in-parts`).
+# Blocks of columns that no cache holds are copied (`linalg-block-columns`).
 # CHECK-LABEL: TEST: softmax_of_copied_columns
 # CHECK-NEXT: kernel rows
 # CHECK-NOT: kernel
@@ -156,7 +156,7 @@ def softmax_of_copied_columns(x):
     return nn.softmax(x, 0)
 
 
-# Blocks of short rows are turned (`linalg-turn-short-rows`).
+# Blocks of short rows are turned (`linalg-pack-short-rows`).
 # CHECK-LABEL: TEST: softmax_of_short_rows
 # CHECK-NEXT: kernel rows
 # CHECK-NOT: kernel

@@ -26,6 +26,34 @@ def test_installing_is_enough():
     assert done.stdout.split() == ["[LaminaDevice(id=0)]", "cpu", "2"], done.stderr
 
 
+def test_handlers_registered_for_the_platform():
+    """Before JAX has made its backends, and after: what is none is said, and by its name."""
+    code = """
+import ctypes, jax, numpy as np
+def register(name, what):
+    try:
+        jax.ffi.register_ffi_target(name, what, platform="lamina")
+    except TypeError as error:
+        return error
+handler = jax.ffi.pycapsule(ctypes.CDLL(None).abs)
+print(register("early", 5), register("good", handler))
+print(jax.jit(lambda x: x + 1)(1))
+print(register("late", 6), register("good", handler))
+from lamina.jax_plugin import ffi_targets
+print(ffi_targets.address_of("good") == ctypes.cast(ctypes.CDLL(None).abs, ctypes.c_void_p).value)
+x = np.ones(3, np.float32)
+try:
+    jax.jit(lambda x: jax.ffi.ffi_call("early", jax.ShapeDtypeStruct((3,), np.float32))(x))(x)
+except jax.errors.JaxRuntimeError as error:
+    print(error)
+"""
+    lines = _run(code).stdout.splitlines()
+    assert lines[:2] == ["None None", "2"]
+    assert lines[2].startswith("register_ffi_target('late') takes a PyCapsule") and lines[2].endswith("got 6 None")
+    assert lines[3] == "True"
+    assert lines[4].startswith("UNIMPLEMENTED: ") and "register_ffi_target('early') takes a PyCapsule" in lines[4]
+
+
 def test_register_by_hand():
     code = """
 import lamina.jax_plugin

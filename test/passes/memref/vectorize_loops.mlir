@@ -774,3 +774,82 @@ func.func @moved(%x: memref<100xf64>, %i: memref<800xi64>, %y: memref<800xf64>) 
   }
   return
 }
+
+// -----
+
+// The place is compared by how far the number is from the first lane: the lanes' numbers are constants. The number is
+// taken no further than beyond the loop's bounds, so that nothing overflows.
+// NARROW-LABEL: func.func @until
+// NARROW-SAME: (%{{.*}}: memref<40xf64>, %{{.*}}: memref<40xf64>, %[[N:.*]]: i64)
+// NARROW-DAG: %[[MOST:.*]] = arith.constant 40 : i64
+// NARROW-DAG: %[[LEAST:.*]] = arith.constant -1 : i64
+// NARROW: %[[BELOW:.*]] = arith.minsi %[[N]], %[[MOST]] : i64
+// NARROW: %[[NEAR:.*]] = arith.maxsi %[[BELOW]], %[[LEAST]] : i64
+// NARROW: scf.for
+// NARROW: %[[AT:.*]] = arith.index_cast
+// NARROW-NOT: arith.addi {{.*}} vector<4xi64>
+// NARROW: %[[FAR:.*]] = arith.subi %[[NEAR]], %[[AT]] : i64
+// NARROW: %[[ALL:.*]] = vector.broadcast %[[FAR]] : i64 to vector<4xi64>
+// NARROW: arith.cmpi slt, %{{.*}}, %[[ALL]] : vector<4xi64>
+func.func @until(%x: memref<40xf64>, %y: memref<40xf64>, %n: i64) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c40 = arith.constant 40 : index
+  %zero = arith.constant 0.0 : f64
+  scf.for %j = %c0 to %c40 step %c1 {
+    %v = memref.load %x[%j] : memref<40xf64>
+    %i = arith.index_cast %j : index to i64
+    %m = arith.cmpi slt, %i, %n : i64
+    %k = arith.select %m, %v, %zero : f64
+    %p = arith.mulf %k, %k : f64
+    memref.store %p, %y[%j] : memref<40xf64>
+  }
+  return
+}
+
+// -----
+
+// Nor is that a place of one element which an index finds.
+// APART-LABEL: func.func @told_by_index
+// APART: %[[V:.*]] = vector.from_elements
+// APART-NOT: memref.load
+// APART: arith.mulf %{{.*}}, %[[V]]
+// APART: return
+func.func @told_by_index(%x: memref<32x3xf32>, %w: memref<32xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %t = memref.alloca() : memref<1xf32>
+  scf.for %j = %c0 to %c32 step %c1 {
+    %v = memref.load %x[%j, %c0] : memref<32x3xf32>
+    memref.store %v, %t[%c0] : memref<1xf32>
+    %u = memref.load %w[%j] : memref<32xf32>
+    %q = memref.load %t[%zero] : memref<1xf32>
+    %p = arith.mulf %u, %q : f32
+    memref.store %p, %x[%j, %c0] : memref<32x3xf32>
+  }
+  return
+}
+
+// -----
+
+// What an iteration reads where another has written, and every one does, is no number that stays the same.
+// APART-LABEL: func.func @same_place
+// APART: scf.for
+// APART-NOT: vector<
+// APART: return
+func.func @same_place(%x: memref<32x3xf32>, %w: memref<32xf32>, %t: memref<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  scf.for %j = %c0 to %c32 step %c1 {
+    %v = memref.load %x[%j, %c0] : memref<32x3xf32>
+    memref.store %v, %t[%c1] : memref<4xf32>
+    %u = memref.load %w[%j] : memref<32xf32>
+    %q = memref.load %t[%c1] : memref<4xf32>
+    %p = arith.mulf %u, %q : f32
+    memref.store %p, %w[%j] : memref<32xf32>
+  }
+  return
+}

@@ -11,6 +11,7 @@ from itertools import groupby
 import numpy as np
 import pytest
 
+from lamina.passes.planning.concurrent_kernels import LEAST_NS
 from lamina.passes.planning.offsets import ALIGNMENT, assign_offsets
 from lamina.passes.planning.plan import (
     BranchStep,
@@ -22,7 +23,6 @@ from lamina.passes.planning.plan import (
     make_plan,
 )
 from lamina.passes.planning.program import Block, Branch, Call, Constant, Program, View, While
-from lamina.passes.planning.together import LEAST_NS
 
 SIZES = (8, 64, 64, 100)
 PREDICATE = 1

@@ -15,7 +15,7 @@ from lamina.passes.pipeline import Pipeline
 HERE = Path(__file__).parent
 OPTIMIZE = (
     "stablehlo-simplify{fold=true},stablehlo-fold,stablehlo-cse,stablehlo-dce,"
-    "stablehlo-hoist-invariants,stablehlo-compute-steps-together,stablehlo-place-picks,"
+    "stablehlo-hoist-invariants,stablehlo-compute-steps-together,stablehlo-hoist-gathers,"
     "stablehlo-raise-views,"
     "stablehlo-branch-on-scalars{least-ns=0},"
     "stablehlo-slice-first,stablehlo-cse,"

@@ -18,6 +18,7 @@ from support.ptx import (
     predicates,
     warps,
     wgmma,
+    wmma,
 )
 
 OPS: dict[str, Callable[..., Any]] = {}
@@ -34,5 +35,6 @@ for _family in (
     copies,
     mbarriers,
     wgmma,
+    wmma,
 ):
     OPS |= _family.OPS

@@ -64,11 +64,12 @@ class Program:
 
     def launch(
         self, name: str, grid: Sequence[int], block: Sequence[int], arguments: Sequence[Any], shared: int = 0,
-        seed: int = 0, strict: bool = True, measures: bool = False,
+        seed: int = 0, strict: bool = True, measures: bool = False, blocks: Sequence[int] | None = None,
     ) -> Counter[str]:  # fmt: skip
         """Runs a kernel; arrays that `Pointer`s stand for are changed. How often each instruction was done by a
         group of threads. `strict`: to read what nobody wrote in a block's or a thread's memory is an error.
-        `measures`: instructions by warp, sectors of global memory and conflicts of banks are counted, too."""
+        `measures`: instructions by warp, sectors of global memory and conflicts of banks are counted, too.
+        `blocks`: the numbers of those that are run, of all."""
         function, code = self.module.functions[name], self.code(name)
         required = function.limits.get(".reqntid")
         if required and math.prod(required) != math.prod(block):
@@ -81,7 +82,7 @@ class Program:
             assert one.address % 16 == 0
         params = self._parameters(name, arguments, maps)
         random = np.random.default_rng(seed)
-        order = random.permutation(math.prod(grid))
+        order = random.permutation(math.prod(grid) if blocks is None else np.asarray(blocks))
         size = max(1, _LANES // (-(-math.prod(block) // 32) * 32))
         spaces = {"global": memory, "param": params}
         waves = [

@@ -223,14 +223,14 @@ class Wave:
                 if not sub.index.size:
                     at += 1
                     continue
+            if step.members is not None and not sub.all and not self._meet(step, sub, at):
+                self.pc[group.index] = at + 1
+                self.pc[sub.index] = at
+                return
             self.counts[step.text] += 1
             if self.measures:
                 self.counts[WARPS] += np.unique(self.warp[sub.index]).size
             if step.kind == "plain":
-                if step.members is not None and not sub.all and not self._meet(step, sub, at):
-                    self.pc[group.index] = at + 1
-                    self.pc[sub.index] = at
-                    return
                 step.do(self, sub)
                 at += 1
             elif step.kind == "branch":

@@ -9,7 +9,7 @@ batch and dense dimensions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,12 @@ from lamina import numpy as jnp
 from lamina.core.trace import Tracer
 from lamina.errors import ConcretizationTypeError
 from lamina.experimental.sparse.base import JAXSparse
+from lamina.experimental.sparse.products import Contraction, Places, with_dense, with_sparse
 from lamina.ops import segment_sum
 from lamina.tree_registration import register_pytree_node_class
 
 __all__ = ["BCOO", "bcoo_fromdense", "bcoo_reduce_sum", "bcoo_sort_indices", "bcoo_sum_duplicates",
-           "bcoo_todense", "bcoo_transpose", "empty", "eye", "todense"]  # fmt: skip
+           "bcoo_todense", "bcoo_transpose", "todense"]  # fmt: skip
 
 
 @register_pytree_node_class
@@ -116,6 +117,8 @@ class BCOO(JAXSparse):
 
     def todense(self) -> Any:
         """The array with zeros elsewhere."""
+        if not self.shape:
+            return self.data.sum(dtype=self.dtype)
         zeros = jnp.zeros(self.shape, self.dtype)
         return zeros.at[tuple(jnp.moveaxis(self.indices, -1, 0))].add(self.data, mode="drop")
 
@@ -139,8 +142,12 @@ class BCOO(JAXSparse):
         """The same elements in row-major order under another shape."""
         sizes = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
         new = np.empty(self.shape, np.int8).reshape(sizes).shape
-        flat = jnp.ravel_multi_index(tuple(self.indices.T), self.shape, mode="clip")
-        there = (self.indices < np.array(self.shape, np.int32)).all(axis=-1)
+        there = self.places().inside()
+        if not new:  # one element, of which padding must not be a part
+            return BCOO((jnp.where(there, self.data, 0), self.indices[:, :0]), shape=new)
+        flat = jnp.ravel_multi_index(tuple(self.indices.T), self.shape, mode="clip") if self.shape else (
+            jnp.zeros(self.nse, self.indices.dtype)
+        )  # fmt: skip
         places = jnp.stack(jnp.unravel_index(flat, new), axis=-1)
         places = jnp.where(there[:, None], places, np.array(new, np.int32))
         return BCOO(
@@ -151,15 +158,12 @@ class BCOO(JAXSparse):
     def sum(self, axis: int | Sequence[int] | None = None) -> Any:
         """Sums along axes, a sparse array; over all of them, a number."""
         if axis is None:
-            return jnp.where(self._inside(), self.data, 0).sum()
+            return jnp.where(self.places().inside(), self.data, 0).sum()
         dropped = {a % self.ndim for a in ((axis,) if isinstance(axis, int) else axis)}
         kept = [a for a in range(self.ndim) if a not in dropped]
         shape = tuple(self.shape[a] for a in kept)
-        data = jnp.where(self._inside(), self.data, 0)
+        data = jnp.where(self.places().inside(), self.data, 0)
         return BCOO((data, self.indices[:, np.array(kept, int)]), shape=shape)
-
-    def _inside(self) -> Any:
-        return (self.indices < np.array(self.shape, np.int32)).all(axis=-1)
 
     def sort_indices(self) -> BCOO:
         """Values in the order of their places."""
@@ -181,12 +185,45 @@ class BCOO(JAXSparse):
         data = segment_sum(self.data, where.reshape(-1), places.shape[0])
         return BCOO((data, places), shape=self.shape, indices_sorted=True, unique_indices=True)
 
+    def __getitem__(self, index: Any) -> BCOO:
+        from lamina.experimental.sparse.parts import part
+
+        return part(self, index)
+
+    def __iter__(self) -> Iterator[BCOO]:
+        if not self.ndim:
+            raise TypeError("iteration over a 0-d BCOO")
+        return (self[i] for i in range(self.shape[0]))
+
+    def __pos__(self) -> BCOO:
+        return self
+
     def __neg__(self) -> BCOO:
         return self._with(-self.data)
 
+    def _by_place(self) -> BCOO:
+        """The same with one value for each place, for functions that are not linear."""
+        return self if self.unique_indices else self.sum_duplicates(self.nse)
+
+    def __abs__(self) -> BCOO:
+        mat = self._by_place()
+        return mat._with(abs(mat.data))
+
+    def __pow__(self, exponent: Any) -> BCOO:
+        if not isinstance(exponent, (int, float)) or exponent <= 0:
+            raise NotImplementedError(
+                f"[BCOO] ** {exponent!r}: a positive number is expected, so that zeros stay zeros"
+            )
+        mat = self._by_place()
+        return mat._with(mat.data**exponent)
+
     def __mul__(self, other: Any) -> BCOO:
         if isinstance(other, BCOO):
-            raise NotImplementedError("[BCOO] sparse * sparse: multiply by other.todense()")
+            if self.shape != other.shape:
+                raise ValueError(f"[BCOO] * of shapes {self.shape} and {other.shape}")
+            every = tuple(range(self.ndim))
+            found = with_sparse(self.places(), other.places(), Contraction(((), ()), (every, every)))
+            return BCOO((found.data, found.indices), shape=found.shape)
         dense = jnp.broadcast_to(other, self.shape)
         return self._with(self.data * dense.at[tuple(self.indices.T)].get(mode="fill", fill_value=0))
 
@@ -197,6 +234,11 @@ class BCOO(JAXSparse):
 
     def __add__(self, other: Any) -> Any:
         if not isinstance(other, BCOO):
+            if np.broadcast_shapes(self.shape, np.shape(other)) != np.shape(other):
+                raise NotImplementedError(
+                    f"[BCOO] + an array of shape {np.shape(other)}, where the sum has shape {self.shape}: it "
+                    "is not sparse. Take todense() first, where that is wanted."
+                )
             return self.todense() + other
         if self.shape != other.shape:
             raise ValueError(f"[BCOO] + of shapes {self.shape} and {other.shape}")
@@ -208,24 +250,24 @@ class BCOO(JAXSparse):
     def __sub__(self, other: Any) -> Any:
         return self + -other
 
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def places(self) -> Places:
+        """The values and where they stand."""
+        return Places(self.data, self.indices, self.shape)
+
     def __matmul__(self, other: Any) -> Any:
-        if isinstance(other, BCOO):
-            raise NotImplementedError("[BCOO] sparse @ sparse: multiply by other.todense()")
-        other = jnp.asarray(other)
+        other = other if isinstance(other, BCOO) else jnp.asarray(other)
         if not 1 <= self.ndim <= 2 or not 1 <= other.ndim <= 2:
             raise NotImplementedError(
                 f"[BCOO] @ of shapes {self.shape} and {other.shape}: vectors and matrices only"
             )
-        if self.shape[-1] != other.shape[0]:
-            raise TypeError(
-                "dot_general requires contracting dimensions to have the same shape, got "
-                f"{self.shape[-1:]} and {other.shape[:1]}."
-            )
-        rows = other.at[self.indices[:, -1]].get(mode="fill", fill_value=0)
-        products = self.data.reshape((-1,) + (1,) * (other.ndim - 1)) * rows
-        if self.ndim == 1:
-            return products.sum(axis=0)
-        return segment_sum(products, self.indices[:, 0], self.shape[0])
+        numbers = Contraction(((self.ndim - 1,), (0,)))
+        if not isinstance(other, BCOO):
+            return with_dense(self.places(), other, numbers)
+        found = with_sparse(self.places(), other.places(), numbers)
+        return BCOO((found.data, found.indices), shape=found.shape)
 
     def __rmatmul__(self, other: Any) -> Any:
         out = self.T @ jnp.asarray(other).T
@@ -329,41 +371,3 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
     [11]
     """
     return mat.sum_duplicates(nse)
-
-
-def empty(shape: Sequence[int], dtype: Any = None, index_dtype: Any = np.int32) -> BCOO:
-    """A BCOO of zeros, none of which is stored.
-
-    shape        of the array.
-    dtype        of its elements; None: the default float.
-    index_dtype  of the indices.
-
-    >>> print(lamina.experimental.sparse.empty((2,)).todense())
-    [0. 0.]
-    """
-    data = jnp.zeros(0, dtype or jnp.float32)
-    indices = jnp.zeros((0, len(shape)), index_dtype)
-    return BCOO((data, indices), shape=shape, indices_sorted=True, unique_indices=True)
-
-
-def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, index_dtype: Any = np.int32
-        ) -> BCOO:  # fmt: skip
-    """A BCOO with ones on a diagonal of a matrix.
-
-    N, M         rows and columns; M is None: as many.
-    k            which diagonal, above the main one where positive.
-    dtype        of its elements; None: the default float.
-    index_dtype  of the indices.
-
-    >>> print(lamina.experimental.sparse.eye(2, 3, k=1).todense())
-    [[0. 1. 0.]
-     [0. 0. 1.]]
-    """
-    columns = N if M is None else M
-    count = max(0, min(N + min(k, 0), columns - max(k, 0)))
-    start = np.array([max(-k, 0), max(k, 0)])
-    indices = (np.arange(count)[:, None] + start).astype(index_dtype)
-    return BCOO(
-        (jnp.ones(count, dtype or jnp.float32), indices), shape=(N, columns), indices_sorted=True,
-        unique_indices=True,
-    )  # fmt: skip

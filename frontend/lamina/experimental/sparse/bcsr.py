@@ -10,6 +10,12 @@ import numpy as np
 from lamina import numpy as jnp
 from lamina.experimental.sparse.base import JAXSparse
 from lamina.experimental.sparse.bcoo import BCOO
+from lamina.experimental.sparse.operations import (
+    bcoo_broadcast_in_dim,
+    bcoo_concatenate,
+    bcoo_dot_general,
+    bcoo_extract,
+)
 from lamina.tree_registration import register_pytree_node_class
 
 
@@ -201,3 +207,83 @@ def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
     [11]
     """
     return mat.sum_duplicates(nse)
+
+
+def bcsr_dot_general(
+    lhs: Any, rhs: Any, *, dimension_numbers: Any, precision: None = None, preferred_element_type: None = None,
+    out_sharding: None = None,
+) -> Any:  # fmt: skip
+    """`lax.dot_general` of a BCSR with an array, an array.
+
+    lhs, rhs           a BCSR and an array, in either order.
+    dimension_numbers  ((lhs, rhs) contracting dimensions, (lhs, rhs) batch dimensions), as for lax.dot_general.
+    precision, preferred_element_type, out_sharding  None.
+
+    Raises TypeError where dimensions differ in size, NotImplementedError for the last three.
+
+    >>> sparse = lamina.experimental.sparse
+    >>> numbers = (((1,), (0,)), ((), ()))
+    >>> mat = sparse.eye(2, sparse_format="bcsr")
+    >>> print(sparse.bcsr_dot_general(mat, jnp.array([3., 4.]), dimension_numbers=numbers))
+    [3. 4.]
+    """
+    left, right = (x.to_bcoo() if isinstance(x, BCSR) else x for x in (lhs, rhs))
+    return bcoo_dot_general(
+        left, right, dimension_numbers=dimension_numbers, precision=precision,
+        preferred_element_type=preferred_element_type, out_sharding=out_sharding,
+    )  # fmt: skip
+
+
+def bcsr_extract(indices: Any, indptr: Any, mat: Any) -> Any:
+    """The elements of a matrix at the places of a BCSR: an array (nse,).
+
+    indices  the columns (nse,), row by row.
+    indptr   where each row's begin (rows + 1,).
+    mat      a matrix.
+
+    >>> mat = jnp.array([[1, 2], [3, 4]])
+    >>> print(lamina.experimental.sparse.bcsr_extract(jnp.array([1, 0]), jnp.array([0, 1, 2]), mat))
+    [2 3]
+    """
+    mat, indices = jnp.asarray(mat), jnp.asarray(indices)
+    places = BCSR((jnp.zeros(indices.shape, mat.dtype), indices, indptr), shape=mat.shape)
+    return bcoo_extract(places.to_bcoo(), mat).data
+
+
+def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
+    """Several BCSR beneath each other or side by side.
+
+    operands   the BCSR, of the same size along the other axis.
+    dimension  0: rows follow rows; 1: columns follow columns.
+
+    >>> sparse = lamina.experimental.sparse
+    >>> mat = sparse.eye(2, sparse_format="bcsr")
+    >>> print(sparse.bcsr_concatenate([mat, mat], dimension=1).todense())
+    [[1. 0. 1. 0.]
+     [0. 1. 0. 1.]]
+    """
+    return BCSR.from_bcoo(bcoo_concatenate([x.to_bcoo() for x in operands], dimension=dimension))
+
+
+def bcsr_broadcast_in_dim(
+    mat: BCSR, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding: None = None
+) -> BCSR:
+    """A BCSR repeated along its axes of one element.
+
+    mat                   the BCSR.
+    shape                 of the result, a matrix.
+    broadcast_dimensions  (0, 1): the axes of the result that those of mat become.
+    sharding              None.
+
+    >>> sparse = lamina.experimental.sparse
+    >>> mat = sparse.bcsr_fromdense(jnp.array([[0, 5]]))
+    >>> print(sparse.bcsr_broadcast_in_dim(mat, shape=(2, 2), broadcast_dimensions=(0, 1)).todense())
+    [[0 5]
+     [0 5]]
+    """
+    if sharding is not None:
+        raise NotImplementedError("bcsr_broadcast_in_dim: sharding must be None")
+    broadcast = bcoo_broadcast_in_dim(
+        mat.to_bcoo(), shape=shape, broadcast_dimensions=broadcast_dimensions
+    )
+    return BCSR.from_bcoo(broadcast)

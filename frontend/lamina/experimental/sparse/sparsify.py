@@ -19,8 +19,16 @@ from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import Jaxpr, Literal
 from lamina.core.trace import get_aval
 from lamina.experimental.sparse.base import JAXSparse
-from lamina.experimental.sparse.bcoo import BCOO
-from lamina.experimental.sparse.bcsr import BCSR
+from lamina.experimental.sparse.bcoo import BCOO, bcoo_transpose
+from lamina.experimental.sparse.operations import (
+    bcoo_broadcast_in_dim,
+    bcoo_concatenate,
+    bcoo_dot_general,
+    bcoo_reshape,
+    bcoo_rev,
+    bcoo_slice,
+    bcoo_squeeze,
+)
 from lamina.interpreters.staging import trace_to_jaxpr
 
 
@@ -46,7 +54,7 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
     @functools.wraps(f)
     def sparsified(*args: Any, **kwargs: Any) -> Any:
         leaves, structure = tree.flatten((args, kwargs), is_leaf=_is_sparse)
-        values = [x.to_bcoo() if isinstance(x, BCSR) else x for x in leaves]
+        values = [x if isinstance(x, BCOO) or not _is_sparse(x) else x.to_bcoo() for x in leaves]
         out_tree: Any = None
 
         def flat(*dense: Any) -> list[Any]:
@@ -100,8 +108,6 @@ def _of_values(primitive: Any) -> Callable[..., Any]:
 
 
 def _multiply(x: Any, y: Any, **_: Any) -> Any:
-    if _is_sparse(x) and _is_sparse(y):
-        raise NotImplementedError("sparse * sparse: take todense() of one of them")
     return x * y if _is_sparse(x) else y * x
 
 
@@ -120,40 +126,25 @@ def _subtract(x: Any, y: Any, **_: Any) -> Any:
 
 
 def _product(x: Any, y: Any, *, dimension_numbers: Any, **_: Any) -> Any:
-    (of_x, of_y), (batch, _batch) = dimension_numbers
-    if batch or len(of_x) != 1 or x.ndim > 2 or y.ndim > 2:
-        raise NotImplementedError(
-            "sparse products are those of matrices and vectors, without batch dimensions"
-        )
-    if x.ndim == 2 and tuple(of_x) == (0,):
-        x = x.T
-    if y.ndim == 2 and tuple(of_y) == (1,):
-        y = y.T
-    return x @ y
+    return bcoo_dot_general(x, y, dimension_numbers=dimension_numbers)
 
 
 def _sum(x: BCOO, *, axes: Any, **_: Any) -> Any:
     return x.sum() if len(axes) == x.ndim else x.sum(axis=tuple(axes))
 
 
-def _reshape(x: BCOO, *, new_sizes: Any, **_: Any) -> BCOO:
-    return x.reshape(new_sizes)
+def _reshape(x: BCOO, *, new_sizes: Any, dimensions: Any = None, **_: Any) -> BCOO:
+    return bcoo_reshape(x, new_sizes=new_sizes, dimensions=dimensions)
 
 
-def _squeeze(x: BCOO, *, dimensions: Any) -> BCOO:
-    return x.reshape(tuple(n for i, n in enumerate(x.shape) if i not in dimensions))
+def _slice(x: BCOO, *, start_indices: Any, limit_indices: Any, strides: Any) -> BCOO:
+    return bcoo_slice(x, start_indices=start_indices, limit_indices=limit_indices, strides=strides)
 
 
-def _transpose(x: BCOO, *, permutation: Any) -> BCOO:
-    return x.transpose(permutation)
-
-
-def _broadcast(x: BCOO, *, shape: Any, broadcast_dimensions: Any, **_: Any) -> BCOO:
-    if tuple(shape[i] for i in broadcast_dimensions) != x.shape:
-        raise NotImplementedError("a sparse array repeated along a dimension: take its todense()")
-    if any(n != 1 for i, n in enumerate(shape) if i not in broadcast_dimensions):
-        raise NotImplementedError("a sparse array repeated along a dimension: take its todense()")
-    return x.reshape(tuple(shape))
+def _concatenate(*operands: Any, dimension: int) -> BCOO:
+    if not all(map(_is_sparse, operands)):
+        raise NotImplementedError("concatenation of sparse arrays with dense ones: take todense() of the others")
+    return bcoo_concatenate(operands, dimension=dimension)
 
 
 _LINEAR = (lax.neg_p, lax.convert_element_type_p, lax.real_p, lax.imag_p, lax.copy_p)
@@ -170,7 +161,10 @@ _RULES: dict[Any, Callable[..., Any]] = {p: _of_values(p) for p in _KEEP_ZEROS} 
     lax.dot_general_p: _product,
     lax.reduce_sum_p: _sum,
     lax.reshape_p: _reshape,
-    lax.squeeze_p: _squeeze,
-    lax.transpose_p: _transpose,
-    lax.broadcast_in_dim_p: _broadcast,
+    lax.squeeze_p: bcoo_squeeze,
+    lax.transpose_p: bcoo_transpose,
+    lax.broadcast_in_dim_p: bcoo_broadcast_in_dim,
+    lax.rev_p: bcoo_rev,
+    lax.slice_p: _slice,
+    lax.concatenate_p: _concatenate,
 }

@@ -79,7 +79,7 @@ def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
         return aval
     shape = aval.shape
     assert shape[axis] == size, f"axis {axis} of {aval} is not of size {size}"
-    return aval.update(shape=shape[:axis] + shape[axis + 1 :])
+    return aval.without_axis(axis)
 
 
 def unmapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
@@ -95,7 +95,7 @@ def unmapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray
     """
     if axis is None:
         return aval
-    return aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
+    return aval.with_axis(axis, size)
 
 
 def primal_dtype_to_tangent_dtype(dtype: Any) -> np.dtype:

@@ -18,7 +18,7 @@ from lamina.core.array_class import Array
 from lamina.core.primitive import OWED
 from lamina.lax.checks import FLOAT
 from lamina.lax.elementwise_rules import elementwise
-from lamina.lax.special.program import derivative_of, iterate, polynomial, program, where
+from lamina.lax.special.program import EPS, derivative_of, iterate, polynomial, program, where
 
 # Coefficients of c_k(eta) in eta, from their recurrence DLMF 8.12.11 in exact arithmetic.
 _TEMME = (
@@ -58,7 +58,6 @@ _STIRLING = (
 _ARTANH_TAIL = tuple(2 / (2 * k + 3) for k in range(17))
 _LARGE = 12.0  # from here on Stirling's series has 16 digits
 _UNIFORM = 200.0  # from here on Temme's expansion has
-_EPS = 2.0**-54
 
 
 # ---- user functions ----------------------------------------------------------------------------
@@ -162,15 +161,15 @@ def _density(a: Any, x: Any) -> Any:
     return where(large, by_stirling, directly)
 
 
-def _series(a: Any, x: Any) -> Any:
-    """The sum of x^n / ((a+1) ... (a+n)) over n >= 0."""
+def _series(a: Any, x: Any, eps: float) -> Any:
+    """The sum of x^n / ((a+1) ... (a+n)) over n >= 0, up to terms of `eps` of it."""
 
     def step(n: Any, term: Any, total: Any) -> Any:
         term = term * (x / (a + n))
         return term, total + term
 
     one = lax.full_like(a, 1)
-    return iterate(step, lambda term, total: term > _EPS * total, (one, one), 10000)[1]
+    return iterate(step, lambda term, total: term > eps * total, (one, one), 10000)[1]
 
 
 def _series_by_a(a: Any, x: Any) -> tuple[Any, Any]:
@@ -183,14 +182,14 @@ def _series_by_a(a: Any, x: Any) -> tuple[Any, Any]:
         return term, total + term, term_a, total_a + term_a
 
     def unfinished(term: Any, total: Any, term_a: Any, total_a: Any) -> Any:
-        return (term > _EPS * total) | (lax.abs(term_a) > _EPS * lax.abs(total_a))
+        return (term > EPS * total) | (lax.abs(term_a) > EPS * lax.abs(total_a))
 
     one, zero = lax.full_like(a, 1), lax.full_like(a, 0)
     _, total, _, total_a = iterate(step, unfinished, (one, one, zero, zero), 10000)
     return total, total_a
 
 
-def _fraction(a: Any, x: Any) -> Any:
+def _fraction(a: Any, x: Any, eps: float) -> Any:
     """Legendre's continued fraction 1 / (x+1-a - 1(1-a) / (x+3-a - ...)), by Lentz's algorithm
     (as modified by Thompson and Barnett)."""
 
@@ -205,7 +204,7 @@ def _fraction(a: Any, x: Any) -> Any:
     first = 1.0 / (x - a + 1.0)
     # The first step divides by c: any large number stands for infinity.
     start = (lax.full_like(a, 1e300), first, first, lax.full_like(a, 1))
-    return iterate(step, lambda c, d, h, change: change > 4.0 * _EPS, start, 10000)[2]
+    return iterate(step, lambda c, d, h, change: change > 4.0 * eps, start, 10000)[2]
 
 
 def _fraction_by_a(a: Any, x: Any) -> tuple[Any, Any]:
@@ -221,12 +220,12 @@ def _fraction_by_a(a: Any, x: Any) -> tuple[Any, Any]:
         factor = c * d_next
         h_next = h_a * factor + h * (c_a * d_next + c * d_a)
         # For integer a the fraction ends, and its derivative goes on.
-        change_a = lax.abs(h_next - h_a) > 16.0 * _EPS * lax.abs(h_next)
+        change_a = lax.abs(h_next - h_a) > 16.0 * EPS * lax.abs(h_next)
         change = where(change_a, 1.0, lax.abs(factor - 1.0))
         return c, d_next, h * factor, c_a, d_a, h_next, change
 
     def unfinished(c: Any, d: Any, h: Any, c_a: Any, d_a: Any, h_a: Any, change: Any) -> Any:
-        return change > 4.0 * _EPS
+        return change > 4.0 * EPS
 
     first = 1.0 / (x - a + 1.0)
     start = (lax.full_like(a, 1e300), first, first, lax.full_like(a, 0), first * first,
@@ -261,12 +260,12 @@ def _regions(a: Any, x: Any) -> tuple[Any, Any, Any]:
     return by_series, rest & lax.bitwise_not(by_series), uniform
 
 
-def _regularized(a: Any, x: Any, *, upper: bool) -> Any:
+def _regularized(a: Any, x: Any, eps: float, *, upper: bool) -> Any:
     by_series, by_fraction, uniform = _regions(a, x)
     a1, x1 = where(by_series, a, 1.0), where(by_series, x, 0.5)
-    lower = _density(a1, x1) * _series(a1, x1)
+    lower = _density(a1, x1) * _series(a1, x1, eps)
     a2, x2 = where(by_fraction, a, 1.0), where(by_fraction, x, 2.0)
-    above = _density(a2, x2) * a2 * _fraction(a2, x2)
+    above = _density(a2, x2) * a2 * _fraction(a2, x2, eps)
     a3, x3 = where(uniform, a, _UNIFORM), where(uniform, x, _UNIFORM)
     both = _uniform(a3, x3, upper)
     result = where(by_series, 1.0 - lower if upper else lower, both)
@@ -280,12 +279,12 @@ def _regularized(a: Any, x: Any, *, upper: bool) -> Any:
     return where(known, result, math.nan)
 
 
-def _lower(a: Any, x: Any) -> Any:
-    return _regularized(a, x, upper=False)
+def _lower(a: Any, x: Any, eps: float) -> Any:
+    return _regularized(a, x, eps, upper=False)
 
 
-def _upper(a: Any, x: Any) -> Any:
-    return _regularized(a, x, upper=True)
+def _upper(a: Any, x: Any, eps: float) -> Any:
+    return _regularized(a, x, eps, upper=True)
 
 
 def _by_a(a: Any, x: Any, *, as_sample: bool) -> Any:
@@ -354,14 +353,14 @@ def _with_second_derivatives() -> Primitive:
 
 igamma_grad_a_p: Primitive = _with_second_derivatives()
 igamma_p: Primitive = elementwise(
-    "igamma", program(_lower), FLOAT, FLOAT,
+    "igamma", program(_lower, converges=True), FLOAT, FLOAT,
     derivatives=[
         lambda g, ans, a, x: lax.mul(g, igamma_grad_a(a, x)),
         lambda g, ans, a, x: lax.mul(g, _density_by_x(a, x)),
     ],
 )  # fmt: skip
 igammac_p: Primitive = elementwise(
-    "igammac", program(_upper), FLOAT, FLOAT,
+    "igammac", program(_upper, converges=True), FLOAT, FLOAT,
     derivatives=[
         lambda g, ans, a, x: lax.neg(lax.mul(g, igamma_grad_a(a, x))),
         lambda g, ans, a, x: lax.neg(lax.mul(g, _density_by_x(a, x))),

@@ -17,15 +17,21 @@ from lamina.core.trace import Tracer
 from lamina.lax.elementwise_rules import spread_values
 
 _DOUBLE = np.dtype(np.float64)
+EPS = 2.0**-54
+"""The relative change that no float64 sees."""
+NARROW_EPS = 2.0**-31
+"""That of which what follows it, too, is nothing that a float32 sees."""
 
 
 def program(
-    fun: Callable[..., Any], *, stable: bool = False, **static: Any
+    fun: Callable[..., Any], *, stable: bool = False, converges: bool = False, **static: Any
 ) -> Callable[..., Any]:
     """Lowers a primitive through fun(*operands), all float64 and of the result's shape.
 
     Whatever the dtype of the operands: what a series loses of its digits, narrow results never see.
-    A `stable` one loses none, and is computed in float32 where the result has no more. The program
+    A `stable` one loses none, and is computed in float32 where the result has no more. One that
+    `converges` is given `eps`, the relative change at which its series may end: for narrow results
+    after half the terms. The program
     is a private function of the module, one for each shape. It is traced on scalars: each element is
     a lane, whose series ends on its own.
     """
@@ -34,7 +40,8 @@ def program(
         operands = spread_values(ctx, values)
         dtype = ctx.aval_out.dtype
         wide = np.dtype(np.float32) if stable and dtype.itemsize <= 4 else _DOUBLE
-        rest = tuple(static.items())
+        ends = {"eps": NARROW_EPS if dtype.itemsize <= 4 else EPS} if converges else {}
+        rest = tuple({**static, **ends}.items())
         traced = _traced(fun, rest, len(operands), ctx.aval_out.shape, dtype, wide)
         with config.enable_x64(True):  # lanes are traced again where they are lowered
             return ctx.call(traced, fun.__name__.strip("_"), operands)[0]

@@ -12,8 +12,8 @@ from jaxlib.mlir.dialects import sdy, stablehlo
 from lamina.partitioning.shardy.ops import walk
 
 _SIDES = {"inputs": "sdy.parameters_shardings", "outputs": "sdy.output_shardings"}
-_Row = tuple[list[int], int, list[int], int, str, list[list[str]]]
-_WHOLE: _Row = ([], 1, [], 1, "", [])
+_Row = tuple[list[int], int, list[int], int, str, list[list[str]], list[str]]
+_WHOLE: _Row = ([], 1, [], 1, "", [], [])
 
 
 class Mesh:
@@ -93,7 +93,8 @@ def _tiles(sharding: Any, devices: int) -> _Row:
         return _WHOLE
     combiner = str(sharding.reduction_op).upper() if terms > 1 else ""
     names = [[name for name, _, _ in dimension] for dimension in axes]
-    return tiles, copies, grid.reshape(-1).tolist(), terms, combiner, names
+    summed = [name for name, _, _ in unreduced]
+    return tiles, copies, grid.reshape(-1).tolist(), terms, combiner, names, summed
 
 
 def write_groups_out(module: Any) -> None:

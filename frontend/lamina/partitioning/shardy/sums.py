@@ -14,10 +14,10 @@ from jaxlib.mlir.dialects import sdy
 
 from lamina.partitioning.shardy.ops import walk
 
-_SUMMING = frozenset(("stablehlo.dot_general", "stablehlo.dot", "stablehlo.reduce", "stablehlo.scatter",
-                      "stablehlo.convolution", "stablehlo.reduce_window", "stablehlo.custom_call",
-                      "func.call", "sdy.manual_computation", "sdy.named_computation"))  # fmt: skip
-"""Ops whose parts on each device may be terms, though no operand is."""
+_PRODUCTS = frozenset(("stablehlo.dot_general", "stablehlo.dot", "stablehlo.convolution"))
+_REDUCTIONS = frozenset(("stablehlo.reduce", "stablehlo.scatter", "stablehlo.reduce_window"))
+_BODIES = frozenset(("sdy.manual_computation", "sdy.named_computation", "stablehlo.custom_call"))
+_COMBINERS = {"sum": "stablehlo.add", "max": "stablehlo.maximum", "min": "stablehlo.minimum"}
 
 
 def split_whole_arrays(module: Any) -> None:
@@ -28,7 +28,8 @@ def split_whole_arrays(module: Any) -> None:
         made_by = op.operands[0].owner
         if isinstance(made_by, ir.Block):
             continue
-        if made_by.name in _SUMMING or any(map(_is_terms, made_by.operands)):
+        kind = str(sdy.TensorShardingAttr(op.attributes["sharding"]).reduction_op)
+        if _may_be_terms(op.operands[0], kind, module) or any(map(_is_terms, made_by.operands)):
             continue
         with ir.InsertionPoint(op), op.location:
             whole: Any = sdy.ReshardOp(op.operands[0], op.attributes["sharding"])
@@ -36,6 +37,27 @@ def split_whole_arrays(module: Any) -> None:
         if "sdy.sharding" not in made_by.attributes:  # else Shardy takes it for that of the reshard
             made_by.attributes["sdy.sharding"] = _without_terms(made_by, op)
         op.erase()
+
+
+def _may_be_terms(value: Any, kind: str, module: Any) -> bool:
+    """Whether the op that makes a value makes terms of its parts on each device, though no operand is such."""
+    op = value.owner
+    if _is_terms(value):
+        return True
+    if isinstance(op, ir.Block):
+        return False
+    if op.name in _PRODUCTS:
+        return kind == "sum"
+    if op.name in _REDUCTIONS:
+        body = op.regions[0].blocks[0]
+        return [inner.operation.name for inner in body][:-1] == [_COMBINERS[kind]]
+    if op.name == "func.call":
+        function: Any = ir.SymbolTable(module.operation)[
+            ir.FlatSymbolRefAttr(op.attributes["callee"]).value
+        ]
+        returned = list(function.operation.regions[0].blocks[0])[-1].operation
+        return _may_be_terms(returned.operands[ir.OpResult(value).result_number], kind, module)
+    return op.name in _BODIES or any(map(_is_terms, op.operands))
 
 
 def _without_terms(made_by: Any, constraint: Any) -> Any:
@@ -58,7 +80,7 @@ def _is_terms(value: Any) -> bool:
     """Whether a value is marked as terms where it is made."""
     owner = value.owner
     if isinstance(owner, ir.Block):
-        function = owner.owner
+        function = owner.owner.operation
         if function.name != "func.func" or "arg_attrs" not in function.attributes:
             return False
         given = ir.DictAttr(ir.ArrayAttr(function.attributes["arg_attrs"])[value.arg_number])

@@ -76,6 +76,7 @@ x  an array of real numbers; -inf at 0.
 
 def _expn_double(n: Any, x: Any) -> Any:
     """By the series DLMF 8.19.8 up to 1, by the continued fraction 8.19.17 beyond."""
+    n = jnp.trunc(n)  # as SciPy takes an order that is no integer
     valid = (n >= 0.0) & (x >= 0.0)
     inside = valid & (x > 0.0) & (n > 0.0) & (x < math.inf)
     small = inside & (x <= 1.0)
@@ -132,7 +133,7 @@ expn: Callable[..., Any] = in_double("expn", _expn_double, 2, [
 expn.__doc__ = """The generalised exponential integral E_n(x), elementwise: the integral of exp(-x
 t) / t**n from 1 to infinity. By DLMF 8.19.8 and 8.19.17.
 
-n  orders 0, 1, 2, ..., which broadcast with x; there is no derivative by them.
+n  orders 0, 1, 2, ... (of others the whole part), which broadcast with x; there is no derivative by them.
 x  an array of real numbers, not negative; else NaN.
 
 >>> print(lamina.scipy.special.expn(jnp.array([1, 2]), 1.0).round(4))

@@ -1,0 +1,1 @@
+"""Kernels of factorisations, solvers and eigenvalues, for one matrix or many."""

@@ -1,0 +1,1 @@
+"""Kernels whose elements depend on each other's order: scans, sorts, scatters, Fourier transforms."""

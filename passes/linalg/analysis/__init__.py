@@ -1,0 +1,1 @@
+"""What a `linalg.generic` says of itself, read once into Python."""

@@ -1,0 +1,1 @@
+"""Kernels of attention and its gradient for CPUs: blocks of scores that stay in cache."""

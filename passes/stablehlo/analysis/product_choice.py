@@ -1,0 +1,137 @@
+"""Who does a matrix product: code for its shape, the packed product that all of a type share, or a BLAS.
+
+Each is given the time that it takes on the module's machine (`passes/machine.py`), by the rates of square products;
+the least decides. What is written around a product counts: code for the shape has element-wise ops before and
+after a product in its loops, the others read and write memory for them.
+"""
+
+from __future__ import annotations
+
+import math
+from math import prod
+from typing import Literal, TypeAlias, cast, get_args
+
+from lamina.dialects.attributes import MATRIX_PRODUCTS, string_of
+from lamina.dialects.types import element_name
+from lamina.dialects.vendors import ir
+from lamina.passes.base import CompileError
+from lamina.passes.machine import REFERENCE, Machine
+from lamina.passes.machine_attribute import machine_of
+from lamina.passes.stablehlo.analysis.facts import computes_elements, defining, has_one_use
+from lamina.passes.stablehlo.analysis.gemm import Gemm
+from lamina.records import Record
+
+BLAS = "openblas.gemm"
+SHARED_PRODUCT = "lamina.product"
+"""The library whose one function does all products of a type: `backends/cpu/products.py`."""
+
+Implementation: TypeAlias = Literal["auto", "kernel", "shared", "library"]
+"""Who does matrix products: the fastest, code generated for the shape, the packed product that all products of a
+type share wherever it can, or a library wherever it can."""
+
+_LEAST_PRODUCTS = 4096  # fewer are over before a call has begun
+_SKINNY = 15  # rows or columns: then memory limits, and BLAS reads with one core
+_LEAST_COMPILED = 1 << 20  # with fewer in all of a batch, code for the shape takes longer to compile than it will save
+_LEAST_TERMS = 16  # rows, columns or terms: with fewer, blocks of code for a shape are not full
+_LEAST_PACKED = 32  # rows, columns or terms: with fewer, packing both factors takes longest
+_WORTH_LIBRARY = 0.95  # of ours: its threads wait by spinning, which costs where others run, too
+_WORTH_CODE = 0.97  # of the packed product's time, which takes next to nothing to compile
+_LAID_OUT = 2  # times, that a transposed right factor goes through memory where code for the shape copies it
+_IN_CACHE = 3  # times as fast as what goes to memory
+
+
+class Products(Record):
+    """What decides who does the matrix products of a module."""
+
+    by: Implementation = "auto"
+    machine: Machine = REFERENCE
+
+    @classmethod
+    def of(cls, op: ir.Module | ir.Operation) -> Products:
+        """As a module, or a control kernel, and its machine say."""
+        return cls(implementation_of(op.operation), machine_of(op))
+
+    def library_of(self, dot: ir.Operation) -> str | None:
+        """What does a `dot_general` as a whole: BLAS, SHARED_PRODUCT, or None for code of its own."""
+        gemm = None if self.by == "kernel" else Gemm.of(dot)
+        if gemm is None or not gemm.is_counted_by_blas:
+            return None
+        element, by = element_name(dot.operands[0].type), self.by
+        if by == "auto":
+            by = choose_implementation(gemm, element, self.machine, *elements_outside(dot))
+        if by == "library":
+            return BLAS
+        return SHARED_PRODUCT if by == "shared" and can_be_shared(gemm, element) else None
+
+
+def choose_implementation(
+    gemm: Gemm, element: str, machine: Machine, outside: int = 0, makes_right: bool = False
+) -> Literal["kernel", "shared", "library"]:
+    """Which of the three is fastest for a product in whose place nothing but code for its shape would keep
+    `outside` elements, of all its batch, out of memory, and would make the right factor as it goes."""
+    products = gemm.m * gemm.n * gemm.k
+    if products <= _LEAST_PRODUCTS or _is_skinny(gemm, element):
+        return "kernel"
+    least = min(gemm.m, gemm.n, gemm.k)
+    if element not in ("f32", "f64") or least < _LEAST_TERMS:
+        return "library"
+    size, bytes_each = products ** (1 / 3), 4 if element == "f32" else 8
+    # Factors of long products are packed in more than the time that rates of square ones have in them.
+    more = gemm.n * gemm.k + gemm.m * gemm.k + gemm.m * gemm.n - 3 * size**2
+    packing = more * bytes_each / machine.pack_bytes_per_us * 1000
+    stored = outside * bytes_each / prod(gemm.batch)
+    storing = 2 * stored / machine.stream_bytes_per_us * 1000 / (_IN_CACHE if stored < machine.l2_bytes else 1)
+
+    def time(way: str, at: float) -> float:
+        return 2 * products / machine.rate(element, way, at)
+
+    kernel = time("code", math.sqrt(gemm.n * gemm.k))  # by the right factor, which it reads again and again
+    if gemm.a.transposed:
+        kernel *= machine.transposed_percent / 100
+    if gemm.b.transposed and not makes_right:
+        kernel += _LAID_OUT * gemm.n * gemm.k * bytes_each / machine.pack_bytes_per_us * 1000
+    library = time("library", size) + packing + storing
+    packs = can_be_shared(gemm, element) and least >= _LEAST_PACKED
+    shared = time("shared", size) + packing + storing if packs else math.inf
+    if library < _WORTH_LIBRARY * min(shared, kernel) or products * prod(gemm.batch) < _LEAST_COMPILED:
+        return "library"
+    return "kernel" if kernel < _WORTH_CODE * shared else "shared"
+
+
+def elements_outside(dot: ir.Operation) -> tuple[int, bool]:
+    """(how many elements code for a product's shape keeps out of memory that are stored where the product is done
+    by itself, whether the right factor is among them): factors that an element-wise op makes for it alone, and
+    sums that one alone reads."""
+    makers = [defining(operand) for operand in dot.operands]
+    made = [maker is not None and computes_elements(maker) and has_one_use(maker.results[0]) for maker in makers]
+    count = sum(prod(operand.type.shape) for operand, is_made in zip(dot.operands, made) if is_made)
+    sums = dot.results[0]
+    if has_one_use(sums) and computes_elements(next(iter(sums.uses)).owner.operation):
+        count += prod(sums.type.shape)
+    return count, made[1]
+
+
+def can_be_shared(gemm: Gemm, element: str) -> bool:
+    """Whether the packed product that all of a type share can do it."""
+    return element in ("f32", "f64") and None not in (gemm.batch_stride(gemm.a), gemm.batch_stride(gemm.b))
+
+
+def implementation_of(op: ir.Operation) -> Implementation:
+    """Who does the matrix products of a module or a control kernel, by its attribute."""
+    found = string_of(op, MATRIX_PRODUCTS)
+    if found in ("", *get_args(Implementation)):
+        return cast(Implementation, found or "auto")
+    raise CompileError.at(
+        op, f"{MATRIX_PRODUCTS} is {found!r}; expected one of {', '.join(get_args(Implementation))}"
+    )
+
+
+def _is_skinny(gemm: Gemm, element: str) -> bool:
+    least, most = sorted((gemm.m, gemm.n))
+    if element not in ("f32", "f64") or least > _SKINNY:
+        return False
+    if most == 1:
+        return True  # a sum
+    if gemm.n == 1 and gemm.a.transposed and gemm.m <= _SKINNY:
+        return False  # a few sums side by side
+    return least == 1 or not (gemm.b if gemm.m < gemm.n else gemm.a).transposed

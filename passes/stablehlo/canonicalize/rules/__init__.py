@@ -1,0 +1,1 @@
+"""The rules of `stablehlo-simplify`, by what they are about."""

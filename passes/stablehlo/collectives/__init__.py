@@ -1,0 +1,1 @@
+"""What devices say to each other: which ops are collectives, and the forms in which the runtime does them."""

@@ -1,0 +1,211 @@
+"""Meshes with explicit axes: types say how arrays lie, and programs are held to it."""
+
+import numpy as np
+import pytest
+from devices import eight_devices as eight_devices
+
+import lamina
+import lamina.numpy as jnp
+from lamina import P, lax
+from lamina.core import ShardingTypeError
+from lamina.partitioning import missing
+from lamina.sharding import AxisType, Mesh, NamedSharding, auto_axes, explicit_axes, reshard
+
+pytestmark = pytest.mark.usefixtures("eight_devices")
+partitioned = pytest.mark.skipif(missing() is not None, reason="needs lamina[sharding]")
+X = np.arange(32, dtype=np.float32).reshape(8, 4)
+
+
+@pytest.fixture
+def mesh():
+    mesh = lamina.make_mesh((2, 2), ("x", "y"), axis_types=(AxisType.Explicit,) * 2)
+    with lamina.set_mesh(mesh):
+        yield mesh
+
+
+def _on(mesh: Mesh, value, *spec):
+    return lamina.device_put(value, NamedSharding(mesh, P(*spec)))
+
+
+def _spec(x) -> P:
+    return lamina.typeof(x).sharding.spec
+
+
+# Each an operation, where its operands lie, and where JAX says that its result does.
+_RULES = [
+    (lambda x: jnp.sin(x) * x, [("x", "y")], ("x", "y")),
+    (lambda x, y: x + y, [("x",), (None, "y")], ("x", "y")),
+    (lambda x: x.sum(0), [("x", "y")], ("y",)),
+    (lambda x: x.max(1), [("x", "y")], ("x",)),
+    (lambda x: jnp.argmax(x, 1), [("x",)], ("x",)),
+    (lambda x: x.T, [("x", "y")], ("y", "x")),
+    (lambda x: x[None], [("x", "y")], (None, "x", "y")),
+    (lambda x: x.reshape(2, 4, 4), [("x", "y")], ("x", None, "y")),
+    (lambda x: x.reshape(32), [("x",)], ("x",)),
+    (lambda x: jnp.broadcast_to(x, (3, 8, 4)), [("x", "y")], (None, "x", "y")),
+    (lambda x: x[:, 1], [("x",)], ("x",)),
+    (lambda x: x[2:6], [("x", "y")], ("x", "y")),
+    (lambda x: jnp.concatenate([x, x]), [("x", "y")], ("x", "y")),
+    (lambda x: jnp.split(x, 2)[1], [("x", "y")], ("x", "y")),
+    (lambda x: jnp.sort(x, 1), [("x",)], ("x", None)),
+    (lambda x: jnp.cumsum(x, 1), [("x",)], ("x", None)),
+    (lambda x: jnp.where(x > 3, x, 0), [("x", "y")], ("x", "y")),
+    (lambda x: x.astype(jnp.int32), [("x", "y")], ("x", "y")),
+    (lambda x, y: x @ y.T, [("x",), ("y",)], ("x", "y")),
+    (lambda x, y: jnp.einsum("ij,kj->ki", x, y), [("x",), ("y",)], ("y", "x")),
+    (lambda x: x.at[0].set(1), [("x", "y")], ("x", "y")),
+    (lambda x: lamina.vmap(lambda row: row * 2)(x), [("x", "y")], ("x", "y")),
+    (lambda x: lax.scan(lambda c, r: (c + r, c * r), x[0] * 0, x)[1], [(None, "y")], (None, "y")),
+    (lambda x: lax.cond(True, jnp.sin, jnp.cos, x), [("x", "y")], ("x", "y")),
+    (lambda x: lamina.jit(jnp.tanh)(x), [("x", "y")], ("x", "y")),
+    (lambda x: lamina.checkpoint(jnp.tanh)(x), [("x", "y")], ("x", "y")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", range(len(_RULES)))
+def test_types_of_results_follow_from_those_of_operands(mesh, case) -> None:
+    function, specs, wanted = _RULES[case]
+    args = [_on(mesh, X, *spec) for spec in specs]
+    said = lamina.eval_shape(function, *args)
+    found = lamina.make_jaxpr(function)(*args).out_avals[0]
+    rank = len(said.shape)
+    assert found.sharding == NamedSharding(mesh.abstract_mesh, P(*wanted, *[None] * (rank - len(wanted))))
+
+
+@partitioned
+@pytest.mark.parametrize("case", [1, 2, 6, 7, 12, 18, 20, 22])
+def test_results_lie_as_their_types_say(mesh, case) -> None:
+    function, specs, wanted = _RULES[case]
+    args = [_on(mesh, X, *spec) for spec in specs]
+    for out in (lamina.jit(function)(*args), function(*args)):
+        assert out.sharding == NamedSharding(mesh, P(*wanted))
+        np.testing.assert_allclose(out, function(*[jnp.asarray(X)] * len(specs)), rtol=1e-6)
+
+
+def test_types_print_where_values_lie(mesh) -> None:
+    x = _on(mesh, X, ("x", "y"))
+    assert str(lamina.typeof(x)) == "float32[8@(x,y),4]"
+    assert "f32[8@(x,y),4] = sin a" in str(lamina.make_jaxpr(jnp.sin)(x))
+    assert str(lamina.typeof(jnp.ones(3))) == "float32[3]"
+    assert _spec(jnp.ones(3)) == P(None)
+
+
+@pytest.mark.parametrize(
+    ("function", "specs", "message"),
+    [
+        (lambda x, y: x * y, [("x",), ("y",)], "incompatible shardings for broadcasting"),
+        (lambda x, y: x + y, [("x",), (None, "x")], "illegally sharded result"),
+        (lambda x, y: x @ y.T, [(None, "x"), (None, "x")], "Contracting dimensions are sharded"),
+        (lambda x, y: jnp.concatenate([x, y]), [("x",), ()], "the same sharding"),
+        (lambda x: x.reshape(4, 8), [(None, "y")], "This reshape is not supported"),
+        (lambda x: jnp.sort(x, 0), [("x",)], "sharded dimension is ambiguous"),
+        (lambda x: x[:3], [("x",)], "not divisible by mesh axes"),
+        (lambda x, i: x[i[:, 0].astype(int)], [("x",), ()], r"\.get\(out_sharding=\)"),
+    ],
+)
+def test_what_operands_leave_open_is_an_error(mesh, function, specs, message) -> None:
+    args = [_on(mesh, X, *spec) for spec in specs]
+    with pytest.raises(ShardingTypeError, match=message):
+        lamina.make_jaxpr(function)(*args)
+
+
+@partitioned
+def test_a_program_says_where_the_result_is_to_lie(mesh) -> None:
+    x = _on(mesh, X, None, "y")
+    for wanted in (P("x", None), P(None, "y"), P(None, None)):
+        out = lamina.jit(lambda x, w=wanted: jnp.dot(x, x.T, out_sharding=w))(x)
+        assert _spec(out) == wanted
+        np.testing.assert_array_equal(out, X @ X.T)
+    assert _spec(jnp.einsum("ij,kj->ik", x, x, out_sharding=P("x"))) == P("x", None)
+    assert _spec(x.reshape(4, 8, out_sharding=P("x", "y"))) == P("x", "y")
+    assert _spec(reshard(x, P("y"))) == P("y", None)
+
+
+@partitioned
+def test_gradients_lie_as_what_they_belong_to(mesh) -> None:
+    x, w = _on(mesh, X, "x", None), _on(mesh, X.T, None, "y")
+
+    def loss(w, x):
+        return jnp.tanh(x @ w).sum()
+
+    wanted = lamina.grad(loss, (0, 1))(jnp.asarray(X.T), jnp.asarray(X))
+    for grad in (lamina.jit(lamina.grad(loss, (0, 1))), lamina.grad(loss, (0, 1))):
+        dw, dx = grad(w, x)
+        assert _spec(dw) == P(None, "y") and _spec(dx) == P("x", None)
+        assert dw.sharding == w.sharding and dx.sharding == x.sharding
+        for found, value in zip((dw, dx), wanted):
+            np.testing.assert_allclose(found, value, atol=1e-5)
+
+
+@partitioned
+def test_a_part_of_a_program_with_other_axes(mesh) -> None:
+    x = _on(mesh, X, "x", "y")
+
+    def product(a):
+        assert lamina.typeof(a).placed is None
+        return a @ a.T
+
+    def half(a):
+        assert _spec(a) == P(None, "y")
+        return jnp.sin(a)
+
+    free = auto_axes(product, out_sharding=P("x", None))
+    assert _spec(lamina.jit(free)(x)) == _spec(free(x)) == P("x", None)
+    np.testing.assert_array_equal(free(x), X @ X.T)
+    partly = lamina.jit(auto_axes(half, axes="x", out_sharding=P("x", "y")))(x)
+    assert partly.sharding == x.sharding
+    gradient = lamina.jit(lamina.grad(lambda x: free(x).sum()))(x)
+    assert gradient.sharding == x.sharding
+    np.testing.assert_allclose(gradient, 2 * np.broadcast_to(X.sum(0), X.shape))
+    with pytest.raises(ValueError, match="no axis 'z'"):
+        auto_axes(half, axes="z", out_sharding=P())(x)
+
+
+@partitioned
+def test_explicit_axes_within_a_program_of_automatic_ones() -> None:
+    mesh = lamina.make_mesh((2, 2), ("x", "y"))
+
+    def inside(a):
+        assert _spec(a) == P("x", None)
+        return a * 2
+
+    with lamina.set_mesh(mesh):
+        x = _on(mesh, X, "x", "y")
+        assert lamina.typeof(x).placed is None
+        out = lamina.jit(lambda x: explicit_axes(inside, in_sharding=P("x", None))(x) + 1)(x)
+    np.testing.assert_array_equal(out, X * 2 + 1)
+
+
+@partitioned
+def test_one_axis_of_a_mesh_can_be_explicit() -> None:
+    mesh = lamina.make_mesh((2, 2), ("x", "y"), axis_types=(AxisType.Explicit, AxisType.Auto))
+    x = _on(mesh, X, "x", "y")
+    assert _spec(x) == P("x", None)
+    out = lamina.jit(lambda x: jnp.sin(x).sum(1))(x)
+    assert _spec(out) == P("x")
+    np.testing.assert_allclose(out, np.sin(X).sum(1), atol=1e-5)
+
+
+def test_shard_map_cuts_arguments_as_their_types_say(mesh) -> None:
+    x = _on(mesh, X, "x", "y")
+
+    def body(block):
+        assert block.shape == (4, 2) and lamina.typeof(block).vma == {"x", "y"}
+        return lax.psum(block, "y")
+
+    mapped = lamina.shard_map(body, out_specs=P("x"))
+    assert _spec(lamina.eval_shape(mapped, x)) == P("x", None)
+    np.testing.assert_array_equal(mapped(x), X[:, :2] + X[:, 2:])
+    auto = lamina.make_mesh((2, 2), ("x", "y"))
+    with pytest.raises(TypeError, match="shard_map needs in_specs"):
+        lamina.shard_map(body, mesh=auto, out_specs=P("x"))(x)
+
+
+@partitioned
+def test_vmap_over_a_dimension_that_is_split(mesh) -> None:
+    x, w = _on(mesh, X, "x"), _on(mesh, X.T, None, "y")
+    out = lamina.jit(lamina.vmap(lambda row, w: lamina.jit(jnp.dot)(row, w), (0, None)))(x, w)
+    assert _spec(out) == P("x", "y")
+    np.testing.assert_allclose(out, X @ X.T)
+    with pytest.raises(ValueError, match="Mapped away dimension"):
+        lamina.vmap(jnp.add)(x, _on(mesh, X, "y"))
