@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-_DTYPE = re.compile(
-    r"bool|u?int(2|4|8|16|32|64)|bfloat16|float(16|32|64)|float[468]_e\w+|complex(64|128)"
-)
-_SYMBOL = re.compile(r"[A-Za-z_.$][A-Za-z0-9_.$]*")  # LLVM ends the process for an empty one
+# Compiled, and kept by `re`, when an artifact is first checked: not by every import.
+_DTYPE = r"bool|u?int(2|4|8|16|32|64)|bfloat16|float(16|32|64)|float[468]_e\w+|complex(64|128)"
+_SYMBOL = r"[A-Za-z_.$][A-Za-z0-9_.$]*"  # LLVM ends the process for an empty one
 _MOST_BYTES = 2**63 - 1
 
 
@@ -54,7 +53,7 @@ def problem_of(manifest: Any) -> str | None:
 def _problem_of_array(row: Any, inputs: int) -> str | None:
     if not isinstance(row, dict) or not isinstance(row.get("shape"), list):
         return f"{row!r} does not describe an array"
-    if not isinstance(row.get("dtype"), str) or not _DTYPE.fullmatch(row["dtype"]):
+    if not isinstance(row.get("dtype"), str) or not re.fullmatch(_DTYPE, row["dtype"]):
         return f"there are no arrays of {row.get('dtype')!r}"
     size = 16  # the most that an element takes
     for n in row["shape"]:
@@ -70,7 +69,7 @@ def _problem_of_array(row: Any, inputs: int) -> str | None:
 
 
 def _is_symbol(value: Any) -> bool:
-    return isinstance(value, str) and _SYMBOL.fullmatch(value) is not None
+    return isinstance(value, str) and re.fullmatch(_SYMBOL, value) is not None
 
 
 def _is_size(value: Any) -> bool:

@@ -47,7 +47,7 @@ LAYERS = (
     Layer("tools", ("lamina.tools",), ("lamina",), foreign=(MLIR, LLVM)),
     # A door: `lamina.lax` shows users what lies in lax and in control_flow above it.
     # (And with_sharding_constraint, which is part of lamina.sharding.)
-    Layer("door", ("=lamina.lax",), ("lamina.lax", "lamina.control_flow", "lamina.sharding")),
+    Layer("door", ("=lamina.lax",), ("lamina.lax", "lamina.control_flow", "lamina.sharding", "lamina.core.lazy_names")),
     Layer("runtime", ("lamina.runtime",), ("lamina.runtime",), foreign=(LLVM,)),
     Layer("vendors", ("lamina.dialects.vendors",), ("lamina.dialects",), foreign=(MLIR,)),
     Layer("dialects", ("lamina.dialects",), ("lamina.dialects",)),

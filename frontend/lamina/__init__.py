@@ -6,7 +6,6 @@ jaxprs, lowered to StableHLO, optimised by MLIR passes and compiled to machine c
 
 from __future__ import annotations
 
-import importlib as _importlib
 import typing as _typing
 
 from lamina import _loaded as _loaded
@@ -65,7 +64,7 @@ from lamina.config import transfer_guard_host_to_device as transfer_guard_host_t
 from lamina.control_flow import custom_jvp as custom_jvp
 from lamina.core import Array as Array
 from lamina.core import ensure_compile_time_eval as ensure_compile_time_eval
-from lamina.core.library import library as _library
+from lamina.core.lazy_names import lazy_names as _lazy_names
 from lamina.core.source_info import named_scope as named_scope
 
 _connect()
@@ -207,64 +206,31 @@ _MODULES = frozenset(
         "typing",
     }
 )
-_NAMES = {
-    "CompilerEffortLevel": "lamina.compiler_levels",
-    "Device": "lamina.array",
-    "Inline": "lamina.compiler_levels",
-    "NamedSharding": "lamina.sharding",
-    "P": "lamina.sharding",
-    "Ref": "lamina.ref",
-    "Shard": "lamina.array",
-    "autograph": "lamina.python_control",
-    "checkpoint": "lamina.ad_checkpoint",
-    "clear_caches": "lamina.environment",
-    "closure_convert": "lamina.custom_derivatives",
-    "compile_stablehlo": "lamina.stablehlo_api",
-    "custom_gradient": "lamina.custom_derivatives",
-    "custom_vjp": "lamina.custom_derivatives",
-    "ds": "lamina.numpy.slices",
-    "effects_barrier": "lamina.callbacks.barrier",
-    "empty_ref": "lamina.ref",
-    "float0": "lamina.dtypes",
-    "get_abstract_mesh": "lamina.sharding",
-    "get_mesh": "lamina.sharding",
-    "get_num_threads": "lamina.threads",
-    "free_ref": "lamina.ref",
-    "freeze": "lamina.ref",
-    "live_arrays": "lamina.environment",
-    "make_array_from_callback": "lamina.sharding",
-    "make_array_from_process_local_data": "lamina.sharding",
-    "make_array_from_single_device_arrays": "lamina.sharding",
-    "make_mesh": "lamina.sharding",
-    "make_user_context": "lamina.user_context",
-    "named_call": "lamina.environment",
-    "num_threads": "lamina.threads",
-    "new_ref": "lamina.ref",
-    "pmap": "lamina.sharding.pmap",
-    "print_environment_info": "lamina.environment",
-    "pure_callback": "lamina.callbacks",
-    "remat": "lamina.ad_checkpoint",
-    "reshard": "lamina.sharding",
-    "set_mesh": "lamina.sharding",
-    "set_num_threads": "lamina.threads",
-    "shard_map": "lamina.sharding.shard_map",
-    "smap": "lamina.sharding.shard_map",
-    "typeof": "lamina.environment",
-    "use_abstract_mesh": "lamina.sharding",
-}
-
+_HOMES = {
+    "lamina.ad_checkpoint": ("checkpoint", "remat"),
+    "lamina.array": ("Device", "Shard"),
+    "lamina.callbacks": ("pure_callback",),
+    "lamina.callbacks.barrier": ("effects_barrier",),
+    "lamina.compiler_levels": ("CompilerEffortLevel", "Inline"),
+    "lamina.custom_derivatives": ("closure_convert", "custom_gradient", "custom_vjp"),
+    "lamina.dtypes": ("float0",),
+    "lamina.environment": (
+        "clear_caches", "live_arrays", "named_call", "print_environment_info", "typeof"
+    ),
+    "lamina.numpy.slices": ("ds",),
+    "lamina.python_control": ("autograph",),
+    "lamina.ref": ("Ref", "empty_ref", "free_ref", "freeze", "new_ref"),
+    "lamina.sharding": (
+        "NamedSharding", "P", "get_abstract_mesh", "get_mesh", "make_array_from_callback",
+        "make_array_from_process_local_data", "make_array_from_single_device_arrays", "make_mesh",
+        "reshard", "set_mesh", "use_abstract_mesh"
+    ),
+    "lamina.sharding.pmap": ("pmap",),
+    "lamina.sharding.shard_map": ("shard_map", "smap"),
+    "lamina.stablehlo_api": ("compile_stablehlo",),
+    "lamina.threads": ("get_num_threads", "num_threads", "set_num_threads"),
+    "lamina.user_context": ("make_user_context",),
+}  # fmt: skip
 
 if not _typing.TYPE_CHECKING:  # which knows the names
-
-    def __getattr__(name: str) -> object:
-        if name in _MODULES:
-            return _importlib.import_module(f"lamina.{name}")
-        if name in _NAMES:
-            value = getattr(_importlib.import_module(_NAMES[name]), name)
-            globals()[name] = value
-            return value
-        raise AttributeError(f"module '{_library}' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES, *_NAMES})
+    __getattr__, __dir__ = _lazy_names(__name__, _MODULES, _HOMES)

@@ -35,8 +35,9 @@ def _known() -> tuple[dict[str, Primitive], dict[str, Any]]:
     from lamina.control_flow.two_forms import two_forms_p
     from lamina.control_flow.while_rules import while_p
 
-    found = [v for v in vars(lax).values() if isinstance(v, Primitive)]
+    public = {name: getattr(lax, name) for name in dir(lax)}  # those, too, that nothing has named yet
+    found = [v for v in public.values() if isinstance(v, Primitive)]
     higher = [checkpoint_p, cond_p, jit_p, lanes_p, name_p, scan_p, two_forms_p, while_p]
     primitives = {p.name: p for p in [*found, *higher]}
-    names = {k: v for k, v in vars(lax).items() if isinstance(v, type)}
+    names = {k: v for k, v in public.items() if isinstance(v, type)}
     return primitives, names

@@ -1,8 +1,12 @@
 """`import lamina` is quick and loads no compiler."""
 
+import ast
+import importlib
 import os
 import subprocess
 import sys
+
+import pytest
 
 
 def run(code, env=None):
@@ -89,3 +93,25 @@ print(from_numpy(np.arange(3)), default_store().get("artifact", "nothing"))
 print("torch_mlir" in sys.modules or "llvmlite" in sys.modules)
 """
     assert run(code).splitlines()[-1] == "False"
+
+
+@pytest.mark.parametrize(
+    "package", ["lamina", "lamina.lax", "lamina.numpy", "lamina.scipy", "lamina.scipy.stats"]
+)
+def test_names_loaded_by_need_are_those_that_type_checkers_see(package):
+    module = importlib.import_module(package)
+    with open(module.__file__) as file:
+        top = ast.parse(file.read()).body
+    (block,) = [s for s in top if isinstance(s, ast.If) and ast.unparse(s.test) == "_typing.TYPE_CHECKING"]
+    checked = {alias.asname or alias.name for line in block.body for alias in line.names}
+    homes = getattr(module, "_HOMES", {})
+    by_need = {name for names in homes.values() for name in names} | getattr(module, "_MODULES", {"linalg"})
+    assert checked == by_need
+    assert {name for name in dir(module) if name.startswith("_") or hasattr(module, name)} == set(dir(module))
+
+
+def test_a_name_that_is_none_of_a_package():
+    import lamina.numpy
+
+    with pytest.raises(AttributeError, match="^module 'lamina.numpy' has no attribute 'sine'$"):
+        _ = lamina.numpy.sine

@@ -7,7 +7,7 @@ lamina.numpy does. Each family has a file of its own; a primitive named p is `p_
 # ruff: noqa: F401, E402, I001
 import typing as _typing
 
-from lamina.lax.checks import library as _library
+from lamina.core.lazy_names import lazy_names as _lazy_names
 from lamina.lax.rounding import RoundingMethod as RoundingMethod
 from lamina.lax.arithmetic import abs as abs
 from lamina.lax.arithmetic import abs_p as abs_p
@@ -66,36 +66,6 @@ from lamina.lax.bitwise import shift_right_arithmetic_p as shift_right_arithmeti
 from lamina.lax.bitwise import shift_right_logical as shift_right_logical
 from lamina.lax.bitwise import shift_right_logical_p as shift_right_logical_p
 from lamina.lax.bitwise import xor_p as xor_p
-from lamina.lax.collective_exchanges import all_to_all as all_to_all
-from lamina.lax.collective_exchanges import all_to_all_p as all_to_all_p
-from lamina.lax.collective_exchanges import pswapaxes as pswapaxes
-from lamina.lax.collective_exchanges import ragged_all_to_all as ragged_all_to_all
-from lamina.lax.collective_gathers import all_gather as all_gather
-from lamina.lax.collective_gathers import all_gather_invariant_p as all_gather_invariant_p
-from lamina.lax.collective_gathers import all_gather_p as all_gather_p
-from lamina.lax.collective_gathers import all_gather_reduced_p as all_gather_reduced_p
-from lamina.lax.collective_gathers import psum_scatter as psum_scatter
-from lamina.lax.collective_gathers import psum_scatter_start as psum_scatter_start
-from lamina.lax.collective_gathers import reduce_scatter_p as reduce_scatter_p
-from lamina.lax.collective_gathers import unreduced_reduce_scatter_p as unreduced_reduce_scatter_p
-from lamina.lax.collective_permutes import axis_index as axis_index
-from lamina.lax.collective_permutes import axis_index_p as axis_index_p
-from lamina.lax.collective_permutes import axis_size as axis_size
-from lamina.lax.collective_permutes import pbroadcast as pbroadcast
-from lamina.lax.collective_permutes import ppermute as ppermute
-from lamina.lax.collective_permutes import ppermute_p as ppermute_p
-from lamina.lax.collective_permutes import pshuffle as pshuffle
-from lamina.lax.collective_sums import pcast as pcast
-from lamina.lax.collective_sums import pmax as pmax
-from lamina.lax.collective_sums import pmax_p as pmax_p
-from lamina.lax.collective_sums import pmean as pmean
-from lamina.lax.collective_sums import pmin as pmin
-from lamina.lax.collective_sums import pmin_p as pmin_p
-from lamina.lax.collective_sums import psum as psum
-from lamina.lax.collective_sums import psum_invariant_p as psum_invariant_p
-from lamina.lax.collective_sums import psum_p as psum_p
-from lamina.lax.collective_sums import pvary as pvary
-from lamina.lax.collective_sums import pvary_p as pvary_p
 from lamina.lax.compare import eq as eq
 from lamina.lax.compare import eq_p as eq_p
 from lamina.lax.compare import ge as ge
@@ -123,16 +93,6 @@ from lamina.lax.convert import convert_element_type_p as convert_element_type_p
 from lamina.lax.convert import dtype as dtype
 from lamina.lax.convert import reduce_precision as reduce_precision
 from lamina.lax.convert import reduce_precision_p as reduce_precision_p
-from lamina.lax.conv_patches import conv_general_dilated_local as conv_general_dilated_local
-from lamina.lax.conv_patches import conv_general_dilated_patches as conv_general_dilated_patches
-from lamina.lax.conv_layouts import ConvDimensionNumbers as ConvDimensionNumbers
-from lamina.lax.conv_layouts import ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers
-from lamina.lax.conv_layouts import conv_dimension_numbers as conv_dimension_numbers
-from lamina.lax.convolution import conv as conv
-from lamina.lax.convolution import conv_general_dilated as conv_general_dilated
-from lamina.lax.convolution import conv_general_dilated_p as conv_general_dilated_p
-from lamina.lax.convolution import conv_transpose as conv_transpose
-from lamina.lax.convolution import conv_with_general_padding as conv_with_general_padding
 from lamina.lax.creation import broadcasted_iota as broadcasted_iota
 from lamina.lax.creation import empty as empty
 from lamina.lax.creation import full as full
@@ -255,16 +215,6 @@ from lamina.lax.polynomial import polynomial as polynomial
 from lamina.lax.polynomial import polynomial_p as polynomial_p
 from lamina.lax.random_keys import random_unwrap_p as random_unwrap_p
 from lamina.lax.random_keys import random_wrap_p as random_wrap_p
-from lamina.lax.random_bits import philox2x32_p as philox2x32_p
-from lamina.lax.random_bits import philox4x32_p as philox4x32_p
-from lamina.lax.random_bits import threefry2x32 as threefry2x32
-from lamina.lax.random_bits import threefry2x32_p as threefry2x32_p
-from lamina.lax.random_bits import threefry4x32_p as threefry4x32_p
-from lamina.lax.random_bits import threefry_2x32 as threefry_2x32
-from lamina.lax.ragged import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
-from lamina.lax.ragged import ragged_dot as ragged_dot
-from lamina.lax.ragged import ragged_dot_general as ragged_dot_general
-from lamina.lax.ragged import scaled_dot as scaled_dot
 from lamina.lax.rearranging import broadcast_like as broadcast_like
 from lamina.lax.rearranging import index_take as index_take
 from lamina.lax.rearranging import shape_as_value as shape_as_value
@@ -289,11 +239,6 @@ from lamina.lax.reduce import reduce_sum as reduce_sum
 from lamina.lax.reduce import reduce_sum_p as reduce_sum_p
 from lamina.lax.reduce import reduce_xor as reduce_xor
 from lamina.lax.reduce import reduce_xor_p as reduce_xor_p
-from lamina.lax.rng import RandomAlgorithm as RandomAlgorithm
-from lamina.lax.rng import rng_bit_generator as rng_bit_generator
-from lamina.lax.rng import rng_bit_generator_p as rng_bit_generator_p
-from lamina.lax.rng import rng_uniform as rng_uniform
-from lamina.lax.rng import rng_uniform_p as rng_uniform_p
 from lamina.lax.scatter import scatter as scatter
 from lamina.lax.scatter import scatter_add as scatter_add
 from lamina.lax.scatter import scatter_add_p as scatter_add_p
@@ -335,21 +280,10 @@ from lamina.lax.slicing import slice_p as slice_p
 from lamina.lax.sort import sort as sort
 from lamina.lax.sort import sort_key_val as sort_key_val
 from lamina.lax.sort import sort_p as sort_p
-from lamina.lax.terms import preduced_p as preduced_p
-from lamina.lax.terms import reduced_vary_cast_p as reduced_vary_cast_p
-from lamina.lax.terms import unreduced_psum_p as unreduced_psum_p
-from lamina.lax.terms import vary_unreduced_cast_p as vary_unreduced_cast_p
 from lamina.lax.top_k import approx_max_k as approx_max_k
 from lamina.lax.top_k import approx_min_k as approx_min_k
 from lamina.lax.top_k import top_k as top_k
 from lamina.lax.top_k import top_k_p as top_k_p
-from lamina.lax.wide_products import mulhi as mulhi
-from lamina.lax.window_padding import padtype_to_pads as padtype_to_pads
-from lamina.lax.window_shapes import conv_general_permutations as conv_general_permutations
-from lamina.lax.window_shapes import conv_general_shape_tuple as conv_general_shape_tuple
-from lamina.lax.window_shapes import conv_shape_tuple as conv_shape_tuple
-from lamina.lax.window_shapes import conv_transpose_shape_tuple as conv_transpose_shape_tuple
-from lamina.lax.window_shapes import reduce_window_shape_tuple as reduce_window_shape_tuple
 from lamina.lax.windows import reduce_window_max_p as reduce_window_max_p
 from lamina.lax.windows import reduce_window_min_p as reduce_window_min_p
 from lamina.lax.windows import reduce_window_sum_p as reduce_window_sum_p
@@ -380,49 +314,158 @@ from lamina.control_flow.scan_rules import scan_p as scan_p
 from lamina.control_flow.while_rules import while_p as while_p
 
 # ---- end of control flow ------------------------------------------------------------------------
-# ---- special functions: programs of the above ---------------------------------------------------
-from lamina.lax.special.bessel import bessel_i0e as bessel_i0e
-from lamina.lax.special.bessel import bessel_i0e_p as bessel_i0e_p
-from lamina.lax.special.bessel import bessel_i1e as bessel_i1e
-from lamina.lax.special.bessel import bessel_i1e_p as bessel_i1e_p
-from lamina.lax.special.beta import betainc as betainc
-from lamina.lax.special.beta import betainc_grad_a_p as betainc_grad_a_p
-from lamina.lax.special.beta import betainc_grad_b_p as betainc_grad_b_p
-from lamina.lax.special.beta import regularized_incomplete_beta_p as regularized_incomplete_beta_p
-from lamina.lax.special.digamma import digamma as digamma
-from lamina.lax.special.digamma import digamma_p as digamma_p
-from lamina.lax.special.gamma import igamma as igamma
-from lamina.lax.special.gamma import igamma_grad_a as igamma_grad_a
-from lamina.lax.special.gamma import igamma_grad_a_p as igamma_grad_a_p
-from lamina.lax.special.gamma import igamma_p as igamma_p
-from lamina.lax.special.gamma import igammac as igammac
-from lamina.lax.special.gamma import igammac_p as igammac_p
-from lamina.lax.special.gamma import random_gamma_grad as random_gamma_grad
-from lamina.lax.special.gamma import random_gamma_grad_p as random_gamma_grad_p
-from lamina.lax.special.integer_power import integer_power as integer_power
-from lamina.lax.special.integer_power import integer_power_p as integer_power_p
-
-# ---- end of special functions -------------------------------------------------------------------
-
-
 if _typing.TYPE_CHECKING:
     from lamina.lax import linalg as linalg
-    from lamina.sharding.constraint import sharding_constraint_p as sharding_constraint_p
+    from lamina.lax.collective_exchanges import all_to_all as all_to_all
+    from lamina.lax.collective_exchanges import all_to_all_p as all_to_all_p
+    from lamina.lax.collective_exchanges import pswapaxes as pswapaxes
+    from lamina.lax.collective_exchanges import ragged_all_to_all as ragged_all_to_all
+    from lamina.lax.collective_gathers import all_gather as all_gather
+    from lamina.lax.collective_gathers import all_gather_invariant_p as all_gather_invariant_p
+    from lamina.lax.collective_gathers import all_gather_p as all_gather_p
+    from lamina.lax.collective_gathers import all_gather_reduced_p as all_gather_reduced_p
+    from lamina.lax.collective_gathers import psum_scatter as psum_scatter
+    from lamina.lax.collective_gathers import psum_scatter_start as psum_scatter_start
+    from lamina.lax.collective_gathers import reduce_scatter_p as reduce_scatter_p
+    from lamina.lax.collective_gathers import unreduced_reduce_scatter_p as unreduced_reduce_scatter_p
+    from lamina.lax.collective_permutes import axis_index as axis_index
+    from lamina.lax.collective_permutes import axis_index_p as axis_index_p
+    from lamina.lax.collective_permutes import axis_size as axis_size
+    from lamina.lax.collective_permutes import pbroadcast as pbroadcast
+    from lamina.lax.collective_permutes import ppermute as ppermute
+    from lamina.lax.collective_permutes import ppermute_p as ppermute_p
+    from lamina.lax.collective_permutes import pshuffle as pshuffle
+    from lamina.lax.collective_sums import pcast as pcast
+    from lamina.lax.collective_sums import pmax as pmax
+    from lamina.lax.collective_sums import pmax_p as pmax_p
+    from lamina.lax.collective_sums import pmean as pmean
+    from lamina.lax.collective_sums import pmin as pmin
+    from lamina.lax.collective_sums import pmin_p as pmin_p
+    from lamina.lax.collective_sums import psum as psum
+    from lamina.lax.collective_sums import psum_invariant_p as psum_invariant_p
+    from lamina.lax.collective_sums import psum_p as psum_p
+    from lamina.lax.collective_sums import pvary as pvary
+    from lamina.lax.collective_sums import pvary_p as pvary_p
+    from lamina.lax.conv_layouts import ConvDimensionNumbers as ConvDimensionNumbers
+    from lamina.lax.conv_layouts import ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers
+    from lamina.lax.conv_layouts import conv_dimension_numbers as conv_dimension_numbers
+    from lamina.lax.conv_patches import conv_general_dilated_local as conv_general_dilated_local
+    from lamina.lax.conv_patches import conv_general_dilated_patches as conv_general_dilated_patches
+    from lamina.lax.convolution import conv as conv
+    from lamina.lax.convolution import conv_general_dilated as conv_general_dilated
+    from lamina.lax.convolution import conv_general_dilated_p as conv_general_dilated_p
+    from lamina.lax.convolution import conv_transpose as conv_transpose
+    from lamina.lax.convolution import conv_with_general_padding as conv_with_general_padding
+    from lamina.lax.ragged import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
+    from lamina.lax.ragged import ragged_dot as ragged_dot
+    from lamina.lax.ragged import ragged_dot_general as ragged_dot_general
+    from lamina.lax.ragged import scaled_dot as scaled_dot
+    from lamina.lax.random_bits import philox2x32_p as philox2x32_p
+    from lamina.lax.random_bits import philox4x32_p as philox4x32_p
+    from lamina.lax.random_bits import threefry2x32 as threefry2x32
+    from lamina.lax.random_bits import threefry2x32_p as threefry2x32_p
+    from lamina.lax.random_bits import threefry4x32_p as threefry4x32_p
+    from lamina.lax.random_bits import threefry_2x32 as threefry_2x32
+    from lamina.lax.rng import RandomAlgorithm as RandomAlgorithm
+    from lamina.lax.rng import rng_bit_generator as rng_bit_generator
+    from lamina.lax.rng import rng_bit_generator_p as rng_bit_generator_p
+    from lamina.lax.rng import rng_uniform as rng_uniform
+    from lamina.lax.rng import rng_uniform_p as rng_uniform_p
+    from lamina.lax.special.bessel import bessel_i0e as bessel_i0e
+    from lamina.lax.special.bessel import bessel_i0e_p as bessel_i0e_p
+    from lamina.lax.special.bessel import bessel_i1e as bessel_i1e
+    from lamina.lax.special.bessel import bessel_i1e_p as bessel_i1e_p
+    from lamina.lax.special.beta import betainc as betainc
+    from lamina.lax.special.beta import betainc_grad_a_p as betainc_grad_a_p
+    from lamina.lax.special.beta import betainc_grad_b_p as betainc_grad_b_p
+    from lamina.lax.special.beta import regularized_incomplete_beta_p as regularized_incomplete_beta_p
+    from lamina.lax.special.digamma import digamma as digamma
+    from lamina.lax.special.digamma import digamma_p as digamma_p
+    from lamina.lax.special.gamma import igamma as igamma
+    from lamina.lax.special.gamma import igamma_grad_a as igamma_grad_a
+    from lamina.lax.special.gamma import igamma_grad_a_p as igamma_grad_a_p
+    from lamina.lax.special.gamma import igamma_p as igamma_p
+    from lamina.lax.special.gamma import igammac as igammac
+    from lamina.lax.special.gamma import igammac_p as igammac_p
+    from lamina.lax.special.gamma import random_gamma_grad as random_gamma_grad
+    from lamina.lax.special.gamma import random_gamma_grad_p as random_gamma_grad_p
+    from lamina.lax.special.integer_power import integer_power as integer_power
+    from lamina.lax.special.integer_power import integer_power_p as integer_power_p
+    from lamina.lax.terms import preduced_p as preduced_p
+    from lamina.lax.terms import reduced_vary_cast_p as reduced_vary_cast_p
+    from lamina.lax.terms import unreduced_psum_p as unreduced_psum_p
+    from lamina.lax.terms import vary_unreduced_cast_p as vary_unreduced_cast_p
+    from lamina.lax.wide_products import mulhi as mulhi
+    from lamina.lax.window_padding import padtype_to_pads as padtype_to_pads
+    from lamina.lax.window_shapes import conv_general_permutations as conv_general_permutations
+    from lamina.lax.window_shapes import conv_general_shape_tuple as conv_general_shape_tuple
+    from lamina.lax.window_shapes import conv_shape_tuple as conv_shape_tuple
+    from lamina.lax.window_shapes import conv_transpose_shape_tuple as conv_transpose_shape_tuple
+    from lamina.lax.window_shapes import reduce_window_shape_tuple as reduce_window_shape_tuple
     from lamina.sharding.constraint import as_typed as as_typed
+    from lamina.sharding.constraint import sharding_constraint_p as sharding_constraint_p
     from lamina.sharding.constraint import under as under
     from lamina.sharding.constraint import with_sharding_constraint as with_sharding_constraint
 
+# Operations that are loaded when they are first named.
+_HOMES = {
+    "lamina.lax.collective_exchanges": (
+        "all_to_all", "all_to_all_p", "pswapaxes", "ragged_all_to_all"
+    ),
+    "lamina.lax.collective_gathers": (
+        "all_gather", "all_gather_invariant_p", "all_gather_p", "all_gather_reduced_p",
+        "psum_scatter", "psum_scatter_start", "reduce_scatter_p", "unreduced_reduce_scatter_p"
+    ),
+    "lamina.lax.collective_permutes": (
+        "axis_index", "axis_index_p", "axis_size", "pbroadcast", "ppermute", "ppermute_p",
+        "pshuffle"
+    ),
+    "lamina.lax.collective_sums": (
+        "pcast", "pmax", "pmax_p", "pmean", "pmin", "pmin_p", "psum", "psum_invariant_p",
+        "psum_p", "pvary", "pvary_p"
+    ),
+    "lamina.lax.conv_layouts": (
+        "ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "conv_dimension_numbers"
+    ),
+    "lamina.lax.conv_patches": ("conv_general_dilated_local", "conv_general_dilated_patches"),
+    "lamina.lax.convolution": (
+        "conv", "conv_general_dilated", "conv_general_dilated_p", "conv_transpose",
+        "conv_with_general_padding"
+    ),
+    "lamina.lax.ragged": (
+        "RaggedDotDimensionNumbers", "ragged_dot", "ragged_dot_general", "scaled_dot"
+    ),
+    "lamina.lax.random_bits": (
+        "philox2x32_p", "philox4x32_p", "threefry2x32", "threefry2x32_p", "threefry4x32_p",
+        "threefry_2x32"
+    ),
+    "lamina.lax.rng": (
+        "RandomAlgorithm", "rng_bit_generator", "rng_bit_generator_p", "rng_uniform",
+        "rng_uniform_p"
+    ),
+    "lamina.lax.special.bessel": ("bessel_i0e", "bessel_i0e_p", "bessel_i1e", "bessel_i1e_p"),
+    "lamina.lax.special.beta": (
+        "betainc", "betainc_grad_a_p", "betainc_grad_b_p", "regularized_incomplete_beta_p"
+    ),
+    "lamina.lax.special.digamma": ("digamma", "digamma_p"),
+    "lamina.lax.special.gamma": (
+        "igamma", "igamma_grad_a", "igamma_grad_a_p", "igamma_p", "igammac", "igammac_p",
+        "random_gamma_grad", "random_gamma_grad_p"
+    ),
+    "lamina.lax.special.integer_power": ("integer_power", "integer_power_p"),
+    "lamina.lax.terms": (
+        "preduced_p", "reduced_vary_cast_p", "unreduced_psum_p", "vary_unreduced_cast_p"
+    ),
+    "lamina.lax.wide_products": ("mulhi",),
+    "lamina.lax.window_padding": ("padtype_to_pads",),
+    "lamina.lax.window_shapes": (
+        "conv_general_permutations", "conv_general_shape_tuple", "conv_shape_tuple",
+        "conv_transpose_shape_tuple", "reduce_window_shape_tuple"
+    ),
+    "lamina.sharding.constraint": (
+        "as_typed", "sharding_constraint_p", "under", "with_sharding_constraint"
+    ),
+}  # fmt: skip
 
-# ---- loaded when first named: linear algebra, and placement (lamina.sharding) ------------------
 if not _typing.TYPE_CHECKING:  # which knows the names
-
-    def __getattr__(name: str) -> object:
-        if name == "linalg":
-            import importlib
-
-            return importlib.import_module("lamina.lax.linalg")
-        if name in ("with_sharding_constraint", "sharding_constraint_p", "under", "as_typed"):
-            from lamina.sharding import constraint
-
-            return getattr(constraint, name)
-        raise AttributeError(f"module '{_library}.lax' has no attribute {name!r}")
+    __getattr__, __dir__ = _lazy_names(__name__, ("linalg",), _HOMES)

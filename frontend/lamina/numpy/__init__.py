@@ -5,12 +5,11 @@ what NumPy does in place is `x.at[index].set(y)`. Files follow the chapters of N
 """
 
 # ruff: noqa: F401
-import importlib as _importlib
 import typing as _typing
 
 from lamina.array import from_dlpack as from_dlpack
 from lamina.core.array_class import Array as _Array
-from lamina.core.library import library as _library
+from lamina.core.lazy_names import lazy_names as _lazy_names
 from lamina.numpy.arithmetic import abs as abs
 from lamina.numpy.arithmetic import absolute as absolute
 from lamina.numpy.arithmetic import add as add
@@ -47,15 +46,6 @@ from lamina.numpy.averages import average as average
 from lamina.numpy.averages import mean as mean
 from lamina.numpy.averages import std as std
 from lamina.numpy.averages import var as var
-from lamina.numpy.classification import iscomplex as iscomplex
-from lamina.numpy.classification import isfinite as isfinite
-from lamina.numpy.classification import isinf as isinf
-from lamina.numpy.classification import isnan as isnan
-from lamina.numpy.classification import isneginf as isneginf
-from lamina.numpy.classification import isposinf as isposinf
-from lamina.numpy.classification import isreal as isreal
-from lamina.numpy.classification import nan_to_num as nan_to_num
-from lamina.numpy.classification import signbit as signbit
 from lamina.numpy.constants import e as e
 from lamina.numpy.constants import euler_gamma as euler_gamma
 from lamina.numpy.constants import inf as inf
@@ -82,24 +72,6 @@ from lamina.numpy.cumulative import cumulative_prod as cumulative_prod
 from lamina.numpy.cumulative import cumulative_sum as cumulative_sum
 from lamina.numpy.cumulative import nancumprod as nancumprod
 from lamina.numpy.cumulative import nancumsum as nancumsum
-from lamina.numpy.diagonals import diag as diag
-from lamina.numpy.diagonals import diag_indices as diag_indices
-from lamina.numpy.diagonals import diagflat as diagflat
-from lamina.numpy.diagonals import diagonal as diagonal
-from lamina.numpy.diagonals import eye as eye
-from lamina.numpy.diagonals import identity as identity
-from lamina.numpy.diagonals import tri as tri
-from lamina.numpy.diagonals import tril as tril
-from lamina.numpy.diagonals import tril_indices as tril_indices
-from lamina.numpy.diagonals import triu as triu
-from lamina.numpy.diagonals import triu_indices as triu_indices
-from lamina.numpy.differences import diff as diff
-from lamina.numpy.differences import ediff1d as ediff1d
-from lamina.numpy.differences import gradient as gradient
-from lamina.numpy.differences import trapezoid as trapezoid
-from lamina.numpy.differences import unwrap as unwrap
-from lamina.numpy.einsums import einsum as einsum
-from lamina.numpy.einsums import einsum_path as einsum_path
 from lamina.numpy.exponents import acos as acos
 from lamina.numpy.exponents import acosh as acosh
 from lamina.numpy.exponents import angle as angle
@@ -142,10 +114,6 @@ from lamina.numpy.extrema import fmax as fmax
 from lamina.numpy.extrema import fmin as fmin
 from lamina.numpy.extrema import maximum as maximum
 from lamina.numpy.extrema import minimum as minimum
-from lamina.numpy.functional import apply_along_axis as apply_along_axis
-from lamina.numpy.functional import apply_over_axes as apply_over_axes
-from lamina.numpy.functional import piecewise as piecewise
-from lamina.numpy.functional import vectorize as vectorize
 from lamina.numpy.indexing import take as take
 from lamina.numpy.indexing import take_along_axis as take_along_axis
 from lamina.numpy.joining import append as append
@@ -204,16 +172,6 @@ from lamina.numpy.manipulation import rollaxis as rollaxis
 from lamina.numpy.manipulation import squeeze as squeeze
 from lamina.numpy.manipulation import swapaxes as swapaxes
 from lamina.numpy.manipulation import transpose as transpose
-from lamina.numpy.nan_reductions import nanargmax as nanargmax
-from lamina.numpy.nan_reductions import nanargmin as nanargmin
-from lamina.numpy.nan_reductions import nanmax as nanmax
-from lamina.numpy.nan_reductions import nanmean as nanmean
-from lamina.numpy.nan_reductions import nanmin as nanmin
-from lamina.numpy.nan_reductions import nanprod as nanprod
-from lamina.numpy.nan_reductions import nanstd as nanstd
-from lamina.numpy.nan_reductions import nansum as nansum
-from lamina.numpy.nan_reductions import nanvar as nanvar
-from lamina.numpy.padding import pad as pad
 from lamina.numpy.partial_sorting import argpartition as argpartition
 from lamina.numpy.partial_sorting import partition as partition
 from lamina.numpy.partial_sorting import top_k as top_k
@@ -229,12 +187,6 @@ from lamina.numpy.products import trace as trace
 from lamina.numpy.products import vdot as vdot
 from lamina.numpy.products import vecdot as vecdot
 from lamina.numpy.products import vecmat as vecmat
-from lamina.numpy.quantiles import median as median
-from lamina.numpy.quantiles import nanmedian as nanmedian
-from lamina.numpy.quantiles import nanpercentile as nanpercentile
-from lamina.numpy.quantiles import nanquantile as nanquantile
-from lamina.numpy.quantiles import percentile as percentile
-from lamina.numpy.quantiles import quantile as quantile
 from lamina.numpy.ranges import arange as arange
 from lamina.numpy.ranges import geomspace as geomspace
 from lamina.numpy.ranges import linspace as linspace
@@ -329,25 +281,10 @@ from lamina.numpy.searching import unravel_index as unravel_index
 from lamina.numpy.selection import choose as choose
 from lamina.numpy.selection import select as select
 from lamina.numpy.selection import where as where
-from lamina.numpy.set_operations import intersect1d as intersect1d
-from lamina.numpy.set_operations import isin as isin
-from lamina.numpy.set_operations import setdiff1d as setdiff1d
-from lamina.numpy.set_operations import setxor1d as setxor1d
-from lamina.numpy.set_operations import union1d as union1d
-from lamina.numpy.set_operations import unique as unique
-from lamina.numpy.set_operations import unique_all as unique_all
-from lamina.numpy.set_operations import unique_counts as unique_counts
-from lamina.numpy.set_operations import unique_inverse as unique_inverse
-from lamina.numpy.set_operations import unique_values as unique_values
 from lamina.numpy.sorting import argsort as argsort
 from lamina.numpy.sorting import lexsort as lexsort
 from lamina.numpy.sorting import sort as sort
 from lamina.numpy.sorting import sort_complex as sort_complex
-from lamina.numpy.statistics import bincount as bincount
-from lamina.numpy.statistics import convolve as convolve
-from lamina.numpy.statistics import corrcoef as corrcoef
-from lamina.numpy.statistics import correlate as correlate
-from lamina.numpy.statistics import cov as cov
 from lamina.numpy.type_functions import astype as astype
 from lamina.numpy.type_functions import can_cast as can_cast
 from lamina.numpy.type_functions import dtype as dtype
@@ -406,6 +343,31 @@ if _typing.TYPE_CHECKING:
     )  # fmt: skip
     from lamina.numpy.bit_packing import packbits as packbits
     from lamina.numpy.bit_packing import unpackbits as unpackbits
+    from lamina.numpy.classification import iscomplex as iscomplex
+    from lamina.numpy.classification import isfinite as isfinite
+    from lamina.numpy.classification import isinf as isinf
+    from lamina.numpy.classification import isnan as isnan
+    from lamina.numpy.classification import isneginf as isneginf
+    from lamina.numpy.classification import isposinf as isposinf
+    from lamina.numpy.classification import isreal as isreal
+    from lamina.numpy.classification import nan_to_num as nan_to_num
+    from lamina.numpy.classification import signbit as signbit
+    from lamina.numpy.diagonals import diag as diag
+    from lamina.numpy.diagonals import diag_indices as diag_indices
+    from lamina.numpy.diagonals import diagflat as diagflat
+    from lamina.numpy.diagonals import diagonal as diagonal
+    from lamina.numpy.diagonals import eye as eye
+    from lamina.numpy.diagonals import identity as identity
+    from lamina.numpy.diagonals import tri as tri
+    from lamina.numpy.diagonals import tril as tril
+    from lamina.numpy.diagonals import tril_indices as tril_indices
+    from lamina.numpy.diagonals import triu as triu
+    from lamina.numpy.diagonals import triu_indices as triu_indices
+    from lamina.numpy.differences import diff as diff
+    from lamina.numpy.differences import ediff1d as ediff1d
+    from lamina.numpy.differences import gradient as gradient
+    from lamina.numpy.differences import trapezoid as trapezoid
+    from lamina.numpy.differences import unwrap as unwrap
     from lamina.numpy.editing import compress as compress
     from lamina.numpy.editing import delete as delete
     from lamina.numpy.editing import diag_indices_from as diag_indices_from
@@ -415,10 +377,16 @@ if _typing.TYPE_CHECKING:
     from lamina.numpy.editing import tril_indices_from as tril_indices_from
     from lamina.numpy.editing import trim_zeros as trim_zeros
     from lamina.numpy.editing import triu_indices_from as triu_indices_from
+    from lamina.numpy.einsums import einsum as einsum
+    from lamina.numpy.einsums import einsum_path as einsum_path
     from lamina.numpy.float_parts import frexp as frexp
     from lamina.numpy.float_parts import ldexp as ldexp
     from lamina.numpy.float_parts import modf as modf
     from lamina.numpy.float_parts import spacing as spacing
+    from lamina.numpy.functional import apply_along_axis as apply_along_axis
+    from lamina.numpy.functional import apply_over_axes as apply_over_axes
+    from lamina.numpy.functional import piecewise as piecewise
+    from lamina.numpy.functional import vectorize as vectorize
     from lamina.numpy.grids import c_ as c_
     from lamina.numpy.grids import index_exp as index_exp
     from lamina.numpy.grids import indices as indices
@@ -432,6 +400,16 @@ if _typing.TYPE_CHECKING:
     from lamina.numpy.histograms import histogram2d as histogram2d
     from lamina.numpy.histograms import histogram_bin_edges as histogram_bin_edges
     from lamina.numpy.histograms import histogramdd as histogramdd
+    from lamina.numpy.nan_reductions import nanargmax as nanargmax
+    from lamina.numpy.nan_reductions import nanargmin as nanargmin
+    from lamina.numpy.nan_reductions import nanmax as nanmax
+    from lamina.numpy.nan_reductions import nanmean as nanmean
+    from lamina.numpy.nan_reductions import nanmin as nanmin
+    from lamina.numpy.nan_reductions import nanprod as nanprod
+    from lamina.numpy.nan_reductions import nanstd as nanstd
+    from lamina.numpy.nan_reductions import nansum as nansum
+    from lamina.numpy.nan_reductions import nanvar as nanvar
+    from lamina.numpy.padding import pad as pad
     from lamina.numpy.polynomials import poly as poly
     from lamina.numpy.polynomials import polyadd as polyadd
     from lamina.numpy.polynomials import polyder as polyder
@@ -443,6 +421,12 @@ if _typing.TYPE_CHECKING:
     from lamina.numpy.polynomials import polyval as polyval
     from lamina.numpy.polynomials import roots as roots
     from lamina.numpy.polynomials import vander as vander
+    from lamina.numpy.quantiles import median as median
+    from lamina.numpy.quantiles import nanmedian as nanmedian
+    from lamina.numpy.quantiles import nanpercentile as nanpercentile
+    from lamina.numpy.quantiles import nanquantile as nanquantile
+    from lamina.numpy.quantiles import percentile as percentile
+    from lamina.numpy.quantiles import quantile as quantile
     from lamina.numpy.reading import frombuffer as frombuffer
     from lamina.numpy.reading import fromfile as fromfile
     from lamina.numpy.reading import fromfunction as fromfunction
@@ -453,52 +437,80 @@ if _typing.TYPE_CHECKING:
     from lamina.numpy.replacing import place as place
     from lamina.numpy.replacing import put as put
     from lamina.numpy.replacing import put_along_axis as put_along_axis
+    from lamina.numpy.set_operations import intersect1d as intersect1d
+    from lamina.numpy.set_operations import isin as isin
+    from lamina.numpy.set_operations import setdiff1d as setdiff1d
+    from lamina.numpy.set_operations import setxor1d as setxor1d
+    from lamina.numpy.set_operations import union1d as union1d
+    from lamina.numpy.set_operations import unique as unique
+    from lamina.numpy.set_operations import unique_all as unique_all
+    from lamina.numpy.set_operations import unique_counts as unique_counts
+    from lamina.numpy.set_operations import unique_inverse as unique_inverse
+    from lamina.numpy.set_operations import unique_values as unique_values
+    from lamina.numpy.statistics import bincount as bincount
+    from lamina.numpy.statistics import convolve as convolve
+    from lamina.numpy.statistics import corrcoef as corrcoef
+    from lamina.numpy.statistics import correlate as correlate
+    from lamina.numpy.statistics import cov as cov
     from lamina.numpy.windows import bartlett as bartlett
     from lamina.numpy.windows import blackman as blackman
     from lamina.numpy.windows import hamming as hamming
     from lamina.numpy.windows import hanning as hanning
     from lamina.numpy.windows import kaiser as kaiser
 
-# Parts and chapters that are loaded when one of their names is first used.
+# Chapters and functions that are loaded when they are first named.
 _MODULES = frozenset({"fft", "linalg"})
-_LAZY = {
-    "array_api": ("__array_api_version__", "__array_namespace_info__"),
-    "bit_packing": ("packbits", "unpackbits"),
-    "editing": ("compress", "delete", "diag_indices_from", "insert", "mask_indices", "resize",
-                "tril_indices_from", "trim_zeros", "triu_indices_from"),
-    "float_parts": ("frexp", "ldexp", "modf", "spacing"),
-    "grids": ("c_", "index_exp", "indices", "ix_", "meshgrid", "mgrid", "ogrid", "r_", "s_"),
-    "histograms": ("histogram", "histogram2d", "histogram_bin_edges", "histogramdd"),
-    "polynomials": ("poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul",
-                    "polysub", "polyval", "roots", "vander"),
-    "reading": ("frombuffer", "fromfile", "fromfunction", "fromiter", "fromstring", "load"),
-    "replacing": ("fill_diagonal", "place", "put", "put_along_axis"),
-    "windows": ("bartlett", "blackman", "hamming", "hanning", "kaiser"),
+_HOMES = {
+    "lamina.numpy.array_api": ("__array_api_version__", "__array_namespace_info__"),
+    "lamina.numpy.bit_packing": ("packbits", "unpackbits"),
+    "lamina.numpy.classification": (
+        "iscomplex", "isfinite", "isinf", "isnan", "isneginf", "isposinf", "isreal", "nan_to_num",
+        "signbit"
+    ),
+    "lamina.numpy.diagonals": (
+        "diag", "diag_indices", "diagflat", "diagonal", "eye", "identity", "tri", "tril",
+        "tril_indices", "triu", "triu_indices"
+    ),
+    "lamina.numpy.differences": ("diff", "ediff1d", "gradient", "trapezoid", "unwrap"),
+    "lamina.numpy.editing": (
+        "compress", "delete", "diag_indices_from", "insert", "mask_indices", "resize",
+        "tril_indices_from", "trim_zeros", "triu_indices_from"
+    ),
+    "lamina.numpy.einsums": ("einsum", "einsum_path"),
+    "lamina.numpy.float_parts": ("frexp", "ldexp", "modf", "spacing"),
+    "lamina.numpy.functional": ("apply_along_axis", "apply_over_axes", "piecewise", "vectorize"),
+    "lamina.numpy.grids": (
+        "c_", "index_exp", "indices", "ix_", "meshgrid", "mgrid", "ogrid", "r_", "s_"
+    ),
+    "lamina.numpy.histograms": ("histogram", "histogram2d", "histogram_bin_edges", "histogramdd"),
+    "lamina.numpy.nan_reductions": (
+        "nanargmax", "nanargmin", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum",
+        "nanvar"
+    ),
+    "lamina.numpy.padding": ("pad",),
+    "lamina.numpy.polynomials": (
+        "poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub",
+        "polyval", "roots", "vander"
+    ),
+    "lamina.numpy.quantiles": (
+        "median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"
+    ),
+    "lamina.numpy.reading": (
+        "frombuffer", "fromfile", "fromfunction", "fromiter", "fromstring", "load"
+    ),
+    "lamina.numpy.replacing": ("fill_diagonal", "place", "put", "put_along_axis"),
+    "lamina.numpy.set_operations": (
+        "intersect1d", "isin", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all",
+        "unique_counts", "unique_inverse", "unique_values"
+    ),
+    "lamina.numpy.statistics": ("bincount", "convolve", "corrcoef", "correlate", "cov"),
+    "lamina.numpy.windows": ("bartlett", "blackman", "hamming", "hanning", "kaiser"),
+    "numpy": (
+        "array_repr", "array_str", "get_printoptions", "printoptions", "save", "savez",
+        "set_printoptions"
+    ),
+    "numpy.exceptions": ("ComplexWarning",),
 }  # fmt: skip
-_HOME = {name: module for module, names in _LAZY.items() for name in names}
-# NumPy's own, which take arrays as they are.
-_NUMPYS = frozenset({
-    "array_repr", "array_str", "get_printoptions", "printoptions", "save", "savez",
-    "set_printoptions",
-})  # fmt: skip
-
 
 if not _typing.TYPE_CHECKING:  # which knows the names
-
-    def __getattr__(name: str) -> object:
-        if name in _MODULES:
-            return _importlib.import_module(f"lamina.numpy.{name}")
-        if name in _HOME:
-            value = getattr(_importlib.import_module(f"lamina.numpy.{_HOME[name]}"), name)
-        elif name in _NUMPYS:
-            value = getattr(_importlib.import_module("numpy"), name)
-        elif name == "ComplexWarning":
-            value = _importlib.import_module("numpy.exceptions").ComplexWarning
-        else:
-            raise AttributeError(f"module '{_library}.numpy' has no attribute {name!r}")
-        globals()[name] = value
-        return value
-
-
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *_MODULES, *_HOME, *_NUMPYS, "ComplexWarning"})
+    __getattr__, __dir__ = _lazy_names(__name__, _MODULES, _HOMES)

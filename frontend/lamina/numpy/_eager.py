@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, overload
 
@@ -26,9 +25,6 @@ def compiled(fun: Any = None, *, static: Sequence[str] = ()) -> Any:
     """
     if fun is None:
         return functools.partial(compiled, static=static)
-    known = inspect.signature(fun).parameters
-    unknown = [name for name in static if name not in known]
-    assert not unknown, f"{fun.__name__} has no argument {unknown}"
     jitted: list[Callable[..., Any]] = []
 
     @functools.wraps(fun)

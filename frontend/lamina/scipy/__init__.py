@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib as _importlib
 import typing as _typing
 
-from lamina.core.library import library as _library
+from lamina.core.lazy_names import lazy_names as _lazy_names
 
 if _typing.TYPE_CHECKING:
     from lamina.scipy import cluster as cluster
@@ -26,14 +25,5 @@ _MODULES = frozenset({
     "sparse", "spatial", "special", "stats",
 })  # fmt: skip
 
-
 if not _typing.TYPE_CHECKING:  # which knows the names
-
-    def __getattr__(name: str) -> object:
-        if name in _MODULES:
-            return _importlib.import_module(f"lamina.scipy.{name}")
-        raise AttributeError(f"module '{_library}.scipy' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+    __getattr__, __dir__ = _lazy_names(__name__, _MODULES, {})

@@ -46,8 +46,15 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 
 
 def under(x: Any, out_sharding: Any) -> Any:
-    """A result under the sharding that a function's `out_sharding` asks for; None, and what the type
-    of an array that nobody placed says, ask for nothing."""
+    """A result under the sharding that a function's `out_sharding` asks for.
+
+    x             an array of any shape and dtype.
+    out_sharding  a NamedSharding or a PartitionSpec; anything else raises TypeError. None, and what the
+                  type of an array that nobody placed says, ask for nothing.
+
+    >>> lamina.lax.under(jnp.arange(3), None)
+    Array([0, 1, 2], dtype=int32)
+    """
     if out_sharding is None or getattr(getattr(out_sharding, "mesh", None), "empty", False):
         return x
     from lamina.sharding.shardings import Sharding
@@ -59,7 +66,15 @@ def under(x: Any, out_sharding: Any) -> Any:
 
 
 def as_typed(x: Any, aval: ShapedArray) -> Any:
-    """A value that is to lie as a type says, where it says that."""
+    """A value that is to lie as a type says, where it says that.
+
+    x     an array of any shape and dtype.
+    aval  the type, such as lamina.typeof gives it.
+
+    >>> x = jnp.arange(3)
+    >>> lamina.lax.as_typed(x, lamina.typeof(x))
+    Array([0, 1, 2], dtype=int32)
+    """
     placed = aval.placed
     if placed is None or get_aval(x).placed == placed or get_aval(x).ndim != aval.ndim:
         return x

@@ -5,10 +5,9 @@ A distribution's module is loaded when it is first named.
 
 from __future__ import annotations
 
-import importlib as _importlib
 import typing as _typing
 
-from lamina.core.library import library as _library
+from lamina.core.lazy_names import lazy_names as _lazy_names
 
 if _typing.TYPE_CHECKING:
     from lamina.scipy.stats import bernoulli as bernoulli
@@ -48,22 +47,10 @@ _MODULES = frozenset({
     "multivariate_normal", "nbinom", "norm", "pareto", "poisson", "t", "truncnorm", "uniform",
     "vonmises", "wrapcauchy",
 })  # fmt: skip
-_NAMES = {
-    "gaussian_kde": "kde", "mode": "summaries", "rankdata": "summaries", "sem": "summaries",
-}  # fmt: skip
-
+_HOMES = {
+    "lamina.scipy.stats.kde": ("gaussian_kde",),
+    "lamina.scipy.stats.summaries": ("mode", "rankdata", "sem"),
+}
 
 if not _typing.TYPE_CHECKING:  # which knows the names
-
-    def __getattr__(name: str) -> object:
-        if name in _MODULES:
-            return _importlib.import_module(f"lamina.scipy.stats.{name}")
-        if name in _NAMES:
-            module = _importlib.import_module(f"lamina.scipy.stats.{_NAMES[name]}")
-            value = globals()[name] = getattr(module, name)
-            return value
-        raise AttributeError(f"module '{_library}.scipy.stats' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES, *_NAMES})
+    __getattr__, __dir__ = _lazy_names(__name__, _MODULES, _HOMES)
