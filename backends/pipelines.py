@@ -330,6 +330,7 @@ CPU_KERNEL_LLVM = (
     "memref-bare-arguments",
     "convert-to-llvm{filter-dialects=arith,cf,func,index,memref,ub,vector}",  # patterns made once
     *_LLVM_TEXT,
+    "llvm-weigh-loops",
 )
 
 # Of these, what is left out for a kernel without ops whose names begin so, and without such words in

@@ -1,5 +1,7 @@
 """Contractions in register blocks against NumPy: all layouts, and sizes that fill no block."""
 
+import re
+
 import jax
 import numpy as np
 import pytest
@@ -142,3 +144,17 @@ def test_convolutions_and_their_gradients(lhs, rhs, options):
     want = program(jax, jax.numpy)(x, w)
     for g, e in zip(jax.tree_util.tree_leaves((got[0], *got[1])), jax.tree_util.tree_leaves(want)):
         np.testing.assert_allclose(g, e, rtol=2e-4, atol=2e-4 * np.abs(e).max())
+
+
+@pytest.mark.parametrize("m", [203, 198])
+@pytest.mark.parametrize("function", ["tanh", "exponential", "logistic"])
+def test_sums_stay_in_registers_whatever_follows(m, function):
+    """The constants of what is computed of the sums, in shorter loops that are nested deeper, don't take them."""
+    after = f"%r = stablehlo.{function} %0 : OUT"
+    made, a, b, want = dot((m, 128), (128, 256), ((1,), (0,)), after=after)
+    want = {"tanh": np.tanh, "exponential": np.exp, "logistic": lambda x: 1 / (1 + np.exp(-x))}[function](want)
+    np.testing.assert_allclose(*made(a, b), want, rtol=1e-4, atol=1e-5)
+    loops = re.findall(r"^(\.LBB\w+):\n((?:\t.*\n)*?\tj\w+\t\1\n)", made.texts["asm"], re.MULTILINE)
+    of_sums = [body for _, body in loops if body.count("vfmadd") >= 8 and "vpslld" not in body]
+    assert of_sums
+    assert not [body for body in of_sums if "%rsp" in body or "%rbp" in body]
