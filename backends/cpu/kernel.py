@@ -14,7 +14,7 @@ from dataclasses import field, replace
 from lamina.backends.cpu.control import control_kernel
 from lamina.backends.cpu.generate import generating
 from lamina.backends.cpu.in_step import in_step
-from lamina.backends.cpu.libraries import library_kernel
+from lamina.backends.cpu.libraries import WRITTEN_IN_VECTORS, library_kernel
 from lamina.backends.effort import WORK
 from lamina.backends.kernel_source import module_of, symbol_of, text_without_name
 from lamina.backends.llvm_codegen import (
@@ -33,7 +33,7 @@ from lamina.backends.pipelines import (
     KERNEL_PLACES,
 )
 from lamina.backends.target import Target
-from lamina.dialects.attributes import KIND, string_of
+from lamina.dialects.attributes import KIND, LIBRARY, string_of
 from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
 from lamina.passes.llvm.limit_inlining import LimitInlining
@@ -128,8 +128,10 @@ def _lowering(
         generated = yield from generating(module, source, target, texts, symbol, places, inlining)
         of_vectors, in_order = generated.of_vectors, generated.in_order
         written = generated.llvm_ir, generated.scratch_bytes[symbol]
-    elif texts is not None:
-        texts["linalg"] = str(module)
+    else:
+        of_vectors = string_of(function, LIBRARY) in WRITTEN_IN_VECTORS
+        if texts is not None:
+            texts["linalg"] = str(module)
     text, scratch = written
     # Small contractions live by unrolling, unless they are blocked by now, and arrays in registers;
     # for all else it only makes more code to compile.

@@ -81,6 +81,11 @@ def library_kernel(function: ir.Operation, symbol: str, target: Target) -> tuple
     return emit(function, op, symbol, target)
 
 
+WRITTEN_IN_VECTORS = frozenset(("lamina.fft", "lamina.recurrence", "lamina.scan"))
+"""Libraries whose kernels are loops over vectors as they are written: LLVM would take as long again to look for
+others."""
+
+
 def _fft(function: ir.Operation, fft: ir.Operation, symbol: str, target: Target) -> tuple[str, int]:
     return fft_kernel(fft, symbol, target.vector_bits)
 

@@ -253,8 +253,22 @@ def two_product(a: Term, b: Operand) -> tuple[Term, Term]:
     return product, fma(a, b, -product)
 
 
+_TWO_CHAINS = 8  # coefficients; with fewer, the power that joins two chains costs as much as they save
+
+
 def polynomial(x: Term, coefficients: Sequence[float]) -> Term:
-    """c0 + c1 x + c2 x^2 + ... by Horner's rule with fused steps; coefficients from c0 upwards."""
+    """c0 + c1 x + c2 x^2 + ..., with fused steps; coefficients from c0 upwards.
+
+    By Horner's rule; longer ones by Horner's rule of second order (Knuth, TAOCP 2, 4.6.4), even and odd powers
+    apart: of two chains of half the length, one is computed while the processor waits for the other.
+    """
+    if len(coefficients) < _TWO_CHAINS:
+        return _horner(x, coefficients)
+    square = x * x
+    return fma(_horner(square, coefficients[1::2]), x, _horner(square, coefficients[::2]))
+
+
+def _horner(x: Term, coefficients: Sequence[float]) -> Term:
     *rest, last = coefficients
     total: Operand = last
     for coefficient in reversed(rest):
