@@ -32,8 +32,7 @@ def write_over_vectors(
     with ir.InsertionPoint(loop.op), loop.op.location:
         writer = _Writer(loop, masked, _AHEAD if prefetch else 0, short_buffers)
         writer.write_main()
-        if rest_in_vectors:
-            writer.write_masked()
+        writer.write_rest(rest_in_vectors)
         results = writer.combined()
         if not rest_in_vectors:
             results = writer.write_scalar(results)
@@ -59,7 +58,7 @@ class _Writer:
         initial = [_identity(step.op, loop.lanes) for step in loop.combiners]
         self._carried = [initial] * self._count
 
-    # ---- the three parts of a loop ------------------------------------------------------------
+    # ---- the parts of a loop ------------------------------------------------------------
     def write_main(self) -> None:
         """Whole vectors, `count` of them at a time; what is done then lies below `low`."""
         by = self._loop.lanes * self._count
@@ -79,22 +78,39 @@ class _Writer:
                 return
         self._carried = self._repeated(start, self._low, by, lambda at, held: self._at(at, held))
 
-    def write_masked(self) -> None:
-        """What remains, with a mask for the lanes beyond the end."""
+    def write_rest(self, masked: bool) -> None:
+        """Whole vectors that remain, one at a time, and where they are `masked` one with a mask for the lanes
+        beyond the end."""
         loop = self._loop
         low, high = constant_of(self._low), constant_of(self._high)
-        if low is None or high is None:
-            carried = self._repeated(
-                self._low, self._high, loop.lanes,
-                lambda at, held: self._at(at, held, self._mask(arith.SubIOp(self._high, at).result)),
-                of=1,
-            )  # fmt: skip
-            self._carried[:1] = carried
-            return
-        for number, at in enumerate(range(low, high, loop.lanes)):
-            mask = None if high - at >= loop.lanes else self._mask(index(high - at))
+        if low is not None and high is not None:
+            self._write_known_rest(low, high, masked)
+        elif masked:
+            self._write_vectors(
+                self._high, lambda at, held: self._at(at, held, self._mask(arith.SubIOp(self._high, at).result))
+            )
+        elif self._count > 1:
+            length = arith.MaxSIOp(arith.SubIOp(self._high, self._low).result, index(0)).result
+            end = arith.AddIOp(self._low, arith.AndIOp(length, index(-loop.lanes)).result).result
+            self._write_vectors(end, self._at)
+            self._low = end
+
+    def _write_known_rest(self, low: int, high: int, masked: bool) -> None:
+        lanes = self._loop.lanes
+        for number, at in enumerate(range(low, high, lanes)):
+            is_whole = high - at >= lanes
+            if not (is_whole or masked):
+                break
             which = slice(number % self._count, number % self._count + 1)
+            mask = None if is_whole else self._mask(index(high - at))
             self._carried[which] = self._at(index(at), self._carried[which], mask)
+            self._low = index(min(at + lanes, high))
+
+    def _write_vectors(
+        self, end: ir.Value, body: Callable[[ir.Value, list[list[ir.Value]]], list[list[ir.Value]]]
+    ) -> None:
+        """A loop over single vectors, from `low` to an end."""
+        self._carried[:1] = self._repeated(self._low, end, self._loop.lanes, body, of=1)
 
     def write_scalar(self, carried: Sequence[ir.Value]) -> list[ir.Value]:
         """What remains, element by element."""

@@ -853,3 +853,55 @@ func.func @same_place(%x: memref<32x3xf32>, %w: memref<32xf32>, %t: memref<4xf32
   }
   return
 }
+
+// -----
+
+// A sum of 63 in vectors of 4, of which four are added side by side: three times, then the three whole vectors
+// that remain, each to a sum of its own, then three elements one by one.
+// APART-LABEL: func.func @whole_vectors_that_remain
+// APART: scf.for %{{.*}} = %c0{{.*}} to %c48{{.*}} step %c16
+// APART-COUNT-4: vector.load
+// APART: scf.yield
+// APART-COUNT-3: vector.load
+// APART-NOT: vector.load
+// APART: scf.for %{{.*}} = %c60{{.*}} to %c63
+// APART-NEXT: memref.load
+// APART: return
+func.func @whole_vectors_that_remain(%x: memref<63xf64>) -> f64 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c63 = arith.constant 63 : index
+  %zero = arith.constant 0.0 : f64
+  %sum = scf.for %i = %c0 to %c63 step %c1 iter_args(%s = %zero) -> (f64) {
+    %v = memref.load %x[%i] : memref<63xf64>
+    %n = arith.addf %s, %v fastmath<reassoc> : f64
+    scf.yield %n : f64
+  }
+  return %sum : f64
+}
+
+// -----
+
+// As many as nobody knows: the same, the whole vectors that remain in a loop. None where there is nothing to add.
+// APART-LABEL: func.func @of_any_length
+// APART: scf.for {{.*}} step %c16
+// APART-COUNT-4: vector.load
+// APART: scf.yield
+// APART: arith.maxsi
+// APART: arith.andi {{.*}}, %c-4
+// APART: scf.for {{.*}} step %c4
+// APART-COUNT-1: vector.load
+// APART: scf.yield
+// APART: scf.for
+// APART-NEXT: memref.load
+// APART: return
+func.func @of_any_length(%x: memref<?xf64>, %low: index, %high: index) -> f64 {
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f64
+  %sum = scf.for %i = %low to %high step %c1 iter_args(%s = %zero) -> (f64) {
+    %v = memref.load %x[%i] : memref<?xf64>
+    %n = arith.addf %s, %v fastmath<reassoc> : f64
+    scf.yield %n : f64
+  }
+  return %sum : f64
+}
