@@ -38,12 +38,13 @@ def run(
         "JAX_NUM_GENERATED_CASES": str(cases),
         "JAX_SKIP_SLOW_TESTS": "1",
         "PYTHONPATH": os.pathsep.join((str(checkout / "tests"), str(Path(__file__).parent))),
+        "PYTHONSAFEPATH": "1",  # the installed jax, not the checkout's, which may need another jaxlib
     }
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [
             sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short",
-            "--import-mode=append", f"--junitxml={report}", *options, f"tests/{name}.py",
+            "--import-mode=append", "--noconftest", f"--junitxml={report}", *options, f"tests/{name}.py",
         ]  # fmt: skip
         try:
             done = subprocess.run(

@@ -224,9 +224,12 @@ class ArrayImpl(runtime.ArrayBase, Array):
             raise TypeError("iteration over a 0-d array")
         view, weak, number = self.numpy_view(), self.weak_type, self.device_number
         rows = (from_numpy(view[i, ...], weak) for i in range(len(view)))
-        if number is None:
+        if self.placement is None:
             return rows
-        return (runtime.place_array(runtime.to_device(x, number), self.placement) for x in rows)
+        place = self.placement.of_rows()
+        if number is not None:
+            rows = (runtime.to_device(x, number) for x in rows)
+        return (runtime.place_array(x, place) for x in rows)
 
     def __bool__(self) -> bool:
         if self.size == 0:
@@ -362,7 +365,7 @@ class ArrayImpl(runtime.ArrayBase, Array):
             replica = seen[key] = seen.get(key, -1) + 1
             mine = data.get(position)
             if mine is not None:
-                mine = runtime.place_array(mine, SingleDeviceSharding(device))
+                mine = runtime.place_array(mine, SingleDeviceSharding(device) if self.committed else self.placement)
             shards.append(Shard(device, index, replica, mine))
         return shards
 

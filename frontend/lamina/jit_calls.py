@@ -39,7 +39,7 @@ def call_new(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any])
         return _bind(options, args, kwargs), None
     with FilteredTracebacks():
         if options.in_shardings is not None:
-            args = _placed_arguments(options, args)
+            args = _placed_arguments(options, args, kwargs)
         with FilteredTracebacks(tracing=True):
             traced, leaves = trace_call(options, args, kwargs)
         guards.check_transfers(leaves)
@@ -69,9 +69,16 @@ def call_new(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any])
     return entry(leaves), entry
 
 
-def _placed_arguments(options: JitOptions, args: tuple[Any, ...]) -> tuple[Any, ...]:
+def _placed_arguments(
+    options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, ...]:
     from lamina.placement import put_arguments
 
+    if any(name not in options.static_argnames for name in kwargs):
+        raise ValueError(
+            "pjit does not support kwargs when in_shardings is specified. Those are for positional arguments; "
+            f"{options.name} was given {', '.join(sorted(kwargs))} by name"
+        )
     dynamic = tuple(x for i, x in enumerate(args) if i not in options.static_argnums)
     placed = iter(put_arguments(dynamic, options.in_shardings, options.name))
     return tuple(x if i in options.static_argnums else next(placed) for i, x in enumerate(args))

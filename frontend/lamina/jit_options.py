@@ -103,15 +103,18 @@ def _check_function(fun: Any) -> None:
 def _check_device(device: Any, backend: str | None, in_shardings: Any, out_shardings: Any) -> None:
     if backend not in (None, "cpu", "cuda", "gpu"):
         raise RuntimeError(f"Unknown backend {backend!r}. Available backends are ['cpu', 'cuda'].")
-    if device is None:
-        return
-    if backend is not None:
+    for name, shardings in (("in_shardings", in_shardings), ("out_shardings", out_shardings)):
+        if shardings is None:
+            continue
+        if device is not None or backend is not None:
+            raise ValueError(
+                f"If backend or device is specified on jit, then {name} should not be specified."
+            )
+        from lamina.placement import check_places
+
+        check_places(name, shardings)
+    if device is not None and backend is not None:
         raise ValueError("can't specify both a device and a backend for jit")
-    if in_shardings is not None or out_shardings is not None:
-        raise ValueError(
-            "If backend or device is specified on jit, then in_shardings and out_shardings "
-            "should not be specified."
-        )
 
 
 def _target(target: Any) -> Any:

@@ -10,6 +10,7 @@ from lamina import lax
 from lamina import numpy as jnp
 from lamina.core import dtypes
 from lamina.core.array_class import Array
+from lamina.numpy.out_sharding import takes_out_sharding
 from lamina.numpy.promotion import check_arraylike, concrete_or_error
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
@@ -78,6 +79,7 @@ def _check_fits(
         )
 
 
+@takes_out_sharding
 def segment_sum(data: Any, segment_ids: Any, num_segments: int | None = None,
                 indices_are_sorted: bool = False, unique_indices: bool = False,
                 bucket_size: int | None = None, mode: Any = None) -> Array:  # fmt: skip
@@ -99,6 +101,7 @@ def segment_sum(data: Any, segment_ids: Any, num_segments: int | None = None,
                     indices_are_sorted, unique_indices, bucket_size, mode)  # fmt: skip
 
 
+@takes_out_sharding
 def segment_prod(data: Any, segment_ids: Any, num_segments: int | None = None,
                  indices_are_sorted: bool = False, unique_indices: bool = False,
                  bucket_size: int | None = None, mode: Any = None) -> Array:  # fmt: skip
@@ -114,6 +117,7 @@ def segment_prod(data: Any, segment_ids: Any, num_segments: int | None = None,
                     indices_are_sorted, unique_indices, bucket_size, mode)  # fmt: skip
 
 
+@takes_out_sharding
 def segment_max(data: Any, segment_ids: Any, num_segments: int | None = None,
                 indices_are_sorted: bool = False, unique_indices: bool = False,
                 bucket_size: int | None = None, mode: Any = None) -> Array:  # fmt: skip
@@ -130,6 +134,7 @@ def segment_max(data: Any, segment_ids: Any, num_segments: int | None = None,
                     indices_are_sorted, unique_indices, bucket_size, mode)  # fmt: skip
 
 
+@takes_out_sharding
 def segment_min(data: Any, segment_ids: Any, num_segments: int | None = None,
                 indices_are_sorted: bool = False, unique_indices: bool = False,
                 bucket_size: int | None = None, mode: Any = None) -> Array:  # fmt: skip

@@ -25,6 +25,7 @@ from lamina.sharding.shardings import (
     SingleDeviceSharding,
     Uncommitted,
     check_divides,
+    check_rank,
 )
 from lamina.sharding.spec import PartitionSpec
 
@@ -96,8 +97,9 @@ def settle(leaves: Sequence[Any], names: Callable[[int], str], function: str) ->
             runtime.move_to_device(x, x.placement.device_list[0].id)
 
 
-def as_sharding(device: Any) -> Sharding:
-    """A Device or a Sharding as a Sharding; TypeError for anything else."""
+def as_sharding(device: Any, function: str = "device_put") -> Sharding:
+    """A Device, a Sharding, or a PartitionSpec over the current mesh, as a Sharding that a function is given.
+    ValueError for anything else."""
     if isinstance(device, Device):
         return SingleDeviceSharding(device)
     if isinstance(device, Sharding):
@@ -106,12 +108,12 @@ def as_sharding(device: Any) -> Sharding:
         mesh = get_mesh()
         if mesh.empty:
             raise ValueError(
-                f"device_put to {device!r} needs a mesh: set one by {library}.set_mesh, or say "
+                f"{function} to {device!r} needs a mesh: set one by {library}.set_mesh, or say "
                 "NamedSharding(mesh, spec)"
             )
         return NamedSharding(mesh, device)
     raise ValueError(
-        f"device_put takes a Device (of {library}.devices()) or a Sharding, got {device!r}"
+        f"{function} takes a Device (of {library}.devices()) or a Sharding, got {device!r}"
     )
 
 
@@ -319,9 +321,26 @@ def _is_place(value: Any) -> bool:
     return value is None or isinstance(value, (Sharding, PartitionSpec))
 
 
+def check_places(name: str, shardings: Any) -> None:
+    """Raises ValueError where in_shardings or out_shardings of a jit, of this name, leave a dimension open."""
+    for place in tree.leaves(shardings, is_leaf=_is_place):
+        spec = getattr(place, "spec", place)
+        if isinstance(spec, PartitionSpec) and PartitionSpec.UNCONSTRAINED in tuple(spec):
+            raise ValueError(
+                f"Unconstrained dims are not allowed in {name} of jit: got {place}. None leaves all of an array "
+                "to the partitioner"
+            )
+
+
 def _sharding(place: Any) -> Sharding | None:
     if isinstance(place, PartitionSpec):
-        return NamedSharding(get_mesh(), place)
+        mesh = get_mesh()
+        if mesh.empty:
+            raise RuntimeError(
+                "pjit requires a non-empty mesh in context if in_shardings or out_shardings are PartitionSpecs, as "
+                f"{place}: set one by {library}.set_mesh, or give NamedSharding(mesh, spec)"
+            )
+        return NamedSharding(mesh, place)
     if not _is_place(place):
         raise TypeError(
             f"in_shardings and out_shardings of jit are trees of Shardings, PartitionSpecs and None, got {place!r}"
@@ -341,6 +360,8 @@ def put_arguments(args: tuple[Any, ...], shardings: Any, function: str) -> tuple
             out.append(x)
             continue
         array = runtime.to_array(x)
+        if isinstance(place, NamedSharding):
+            check_rank(place, array.shape, "One of pjit arguments")
         if array.committed and not array.placement.is_equivalent_to(place, array.ndim):
             raise ValueError(
                 "Sharding passed to jit does not match the sharding on the respective arg. Got "

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from lamina.core import dtypes, tree
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr
+from lamina.core.library import library
 
 
 class ShapeDtypeStruct:
     """The shape and dtype of an array, without the array: for tracing and as eval_shape's result.
 
-    sharding    where the array would lie, for those who read it.
+    sharding    where the array would lie: a Sharding, or a PartitionSpec, which is over the mesh that is
+                current when `sharding` is read.
+
+    Raises ValueError where a sharding has more dimensions than the shape; reading `sharding` raises TypeError
+    where a PartitionSpec finds no mesh.
     """
 
-    __slots__ = ("dtype", "shape", "sharding", "weak_type")
+    __slots__ = ("_place", "dtype", "shape", "weak_type")
 
     def __init__(
         self,
@@ -30,8 +36,39 @@ class ShapeDtypeStruct:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
         self.shape = tuple(int(d) for d in shape)
         self.dtype = dtypes.canonicalize(dtype)
-        self.sharding = sharding
+        self._place = sharding
         self.weak_type = weak_type
+        if sharding is not None:
+            self._check_place()
+
+    def _check_place(self) -> None:
+        from lamina.sharding.spec import PartitionSpec
+
+        spec = getattr(self._place, "spec", self._place)
+        if isinstance(spec, PartitionSpec) and len(spec) > len(self.shape):
+            raise ValueError(
+                f"Sharding {self._place} of a ShapeDtypeStruct is only valid for values of rank at least {len(spec)}, "
+                f"but was applied to a value of rank {len(self.shape)}"
+            )
+
+    @property
+    def sharding(self) -> Any:
+        """Where the array would lie, None where nothing was said."""
+        if self._place is None:
+            return None
+        from lamina.sharding.mesh import get_abstract_mesh, get_mesh
+        from lamina.sharding.shardings import NamedSharding
+        from lamina.sharding.spec import PartitionSpec
+
+        if not isinstance(self._place, PartitionSpec):
+            return self._place
+        mesh = get_mesh() if get_abstract_mesh() == get_mesh().abstract_mesh else get_abstract_mesh()
+        if mesh.empty:
+            raise TypeError(
+                "When specifying PartitionSpec to `ShapeDtypeStruct`, the context mesh cannot be empty. Set one "
+                f"by {library}.set_mesh, or give NamedSharding(mesh, {self._place})"
+            )
+        return NamedSharding(mesh, self._place)
 
     @classmethod
     def like(cls, x: Any) -> ShapeDtypeStruct:
@@ -40,12 +77,17 @@ class ShapeDtypeStruct:
 
         aval = get_aval(x)
         placed = getattr(x, "committed", False)
-        sharding = x.sharding if placed else None
+        sharding = x.sharding if placed else None if aval.placed is None else aval.sharding
         return cls(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:
         """A copy with some fields changed: shape, dtype, sharding, weak_type."""
-        fields = {name: getattr(self, name) for name in self.__slots__}
+        fields = {
+            "shape": self.shape,
+            "dtype": self.dtype,
+            "sharding": self._place,
+            "weak_type": self.weak_type,
+        }
         if unknown := changes.keys() - fields.keys():
             raise TypeError(f"ShapeDtypeStruct.update: no field {', '.join(sorted(unknown))}")
         return ShapeDtypeStruct(**fields | changes)
@@ -55,7 +97,7 @@ class ShapeDtypeStruct:
         return ShapedArray(self.shape, self.dtype, self.weak_type, sharding=self.sharding)
 
     ndim = property(lambda self: len(self.shape))
-    size = property(lambda self: self.aval.size)
+    size = property(lambda self: math.prod(self.shape))
 
     def __len__(self) -> int:
         if not self.shape:
@@ -65,15 +107,17 @@ class ShapeDtypeStruct:
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, ShapeDtypeStruct)
-            and self.aval == other.aval
-            and self.sharding == other.sharding
+            and self._key() == other._key()
         )
 
     def __hash__(self) -> int:
-        return hash(self.aval)
+        return hash(self._key()[:3])
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.shape, self.dtype, self.weak_type, self._place
 
     def __repr__(self) -> str:
-        sharding = f", sharding={self.sharding}" if self.sharding is not None else ""
+        sharding = f", sharding={self._place}" if self._place is not None else ""
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{sharding}{weak})"
 

@@ -114,6 +114,11 @@ class Traced:
         return tree.unflatten(self.in_tree, self.jaxpr.in_avals)
 
     @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """The numbers of the arrays, among all arguments' arrays, that are donated."""
+        return tuple(i for i, donated in enumerate(self._donated) if donated)
+
+    @property
     def args_info(self) -> Any:
         """The arguments' structure with an ArgInfo for each array."""
         infos = map(ArgInfo, self.jaxpr.in_avals, self._donated)
@@ -125,8 +130,11 @@ class Traced:
         return out_info(self.jaxpr, self.out_tree)
 
     @api_boundary
-    def lower(self) -> Lowered:
-        """The StableHLO module for this jaxpr."""
+    def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
+        """The StableHLO module for this jaxpr.
+
+        lowering_platforms  for which it is to be: the module is the same for all of them.
+        """
         plan = plan_program(
             self.jaxpr,
             self.fun_name,
@@ -153,6 +161,7 @@ class Lowered:
     in_avals = property(lambda self: self._traced.in_avals)
     args_info = property(lambda self: self._traced.args_info)
     out_info = property(lambda self: self._traced.out_info)
+    donate_argnums = property(lambda self: self._traced.donate_argnums)
 
     def compiler_ir(self, dialect: str = "stablehlo") -> Any:
         """The MLIR module; for dialect "hlo" what gives its text by as_hlo_text()."""
@@ -239,6 +248,7 @@ class Compiled:
     in_avals = property(lambda self: self._traced.in_avals)
     args_info = property(lambda self: self._traced.args_info)
     out_info = property(lambda self: self._traced.out_info)
+    donate_argnums = property(lambda self: self._traced.donate_argnums)
 
     @property
     def input_shardings(self) -> Any:

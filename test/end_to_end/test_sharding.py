@@ -129,7 +129,7 @@ def test_default_device() -> None:
 def test_specs() -> None:
     assert P(("x",)) == P("x") == ("x",) and P(()) == P(None)
     assert P("x", None) + P("y") == P("x", None, "y") and hash(P("x")) == hash(P(("x",)))
-    assert repr(P("x", ("y", "z"))) == "PartitionSpec('x', ('y', 'z'))"
+    assert repr(P("x", ("y", "z"))) == "P('x', ('y', 'z'))"
 
 
 def test_specs_are_places_on_the_mesh_that_is_set() -> None:

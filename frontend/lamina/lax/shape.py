@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -315,25 +315,76 @@ def _reshape_batching(args: Any, dims: Any, *, new_sizes: tuple[int, ...]) -> tu
 
 
 def _reshape_placed(of: Operands, out: ShapedArray, *, new_sizes: tuple[int, ...]) -> Dims:
-    """Where one dimension is split into several or several are merged, the outermost keeps its names, as
-    far as these divide it; more would need data to move."""
+    """Each device keeps the elements that it has, where a sharding can say so of the new dimensions; all else
+    would need data to move."""
     x, dims = of.avals[0], of.dims[0]
     found: list[Any] = [()] * len(new_sizes)
     for before, after in _same_elements(x.shape, new_sizes):
-        names = [dims[d] for d in before]
-        if not any(names):
+        if not any(dims[d] for d in before):
             continue
-        outer = [d for d in after if new_sizes[d] != 1]
-        wide = [i for i, d in enumerate(before) if x.shape[d] != 1]
-        first = names[wide[0]] if wide else ()
-        parts = math.prod(x.placed.mesh.shape[n] for n in first)
-        if sum(map(bool, names)) > bool(first) or not outer or new_sizes[outer[0]] % parts:
+        parts = _factors([(x.shape[d], dims[d]) for d in before], x.placed.mesh.shape)
+        names = _as_dimensions(parts, [new_sizes[d] for d in after])
+        if names is None:
             raise ShardingTypeError(
                 f"This reshape is not supported. {x.str_short()} as {new_sizes} would lie on devices in a way "
                 "that no sharding says. Please specify the sharding of the output via the `out_sharding` argument"
             )
-        found[outer[0]] = first
+        for d, of_dimension in zip(after, names, strict=True):
+            found[d] = of_dimension
     return tuple(found)
+
+
+class _Factor(NamedTuple):
+    """A factor of the number of elements: what an axis of the mesh splits, or what lies in one part (no name)."""
+
+    size: int
+    name: Any = None
+    of_one: bool = False
+    """Whether the dimension has one element."""
+
+
+def _factors(dimensions: Sequence[tuple[int, tuple[Any, ...]]], sizes: Any) -> list[_Factor]:
+    """The factors of dimensions from the outermost to the innermost. Neighbours without names are one."""
+    factors: list[_Factor] = []
+    for size, names in dimensions:
+        factors += [_Factor(sizes[name], name, size == 1) for name in names]
+        inside = size // math.prod(sizes[name] for name in names)
+        if inside == 1:
+            continue
+        if factors and factors[-1].name is None:
+            inside *= factors.pop().size
+        factors.append(_Factor(inside))
+    return factors
+
+
+def _as_dimensions(factors: Sequence[_Factor], sizes: Sequence[int]) -> list[tuple[Any, ...]] | None:
+    """The names of dimensions of these sizes that are made of the factors, in their order; None where a name would
+    come to stand behind elements that lie in one part, or to split a dimension that it does not divide."""
+    left = list(reversed(factors))
+    out: list[tuple[Any, ...]] = []
+    for size in sizes:
+        names: list[Any] = []
+        if size == 1:
+            while left and left[-1].of_one:
+                names.append(left.pop().name)
+        inside = False
+        while size > 1 and left:
+            factor = left.pop()
+            if factor.name is not None:
+                if (inside and factor.size > 1) or size % factor.size:
+                    return None
+                names.append(factor.name)
+                size //= factor.size
+                continue
+            inside = True
+            here = math.gcd(factor.size, size)
+            if here < min(factor.size, size):
+                return None
+            size //= here
+            if here < factor.size:
+                left.append(_Factor(factor.size // here))
+        out.append(tuple(names))
+    return out
 
 
 def _same_elements(

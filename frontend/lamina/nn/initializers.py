@@ -11,6 +11,7 @@ import numpy as np
 from lamina import lax, random
 from lamina import numpy as jnp
 from lamina.core import dtypes
+from lamina.numpy.out_sharding import takes_out_sharding
 from lamina.numpy.promotion import Array, ArrayLike, DTypeLike
 
 __all__ = [
@@ -40,6 +41,7 @@ class Initializer(Protocol):
     def __call__(self, key: Any, shape: Sequence[int], dtype: DTypeLike | None = None) -> Array: ...
 
 
+@takes_out_sharding
 def zeros(key: Any, shape: Sequence[int], dtype: DTypeLike | None = None) -> Array:
     """The initializer that gives zeros.
 
@@ -53,6 +55,7 @@ def zeros(key: Any, shape: Sequence[int], dtype: DTypeLike | None = None) -> Arr
     return jnp.zeros(shape, dtype)
 
 
+@takes_out_sharding
 def ones(key: Any, shape: Sequence[int], dtype: DTypeLike | None = None) -> Array:
     """The initializer that gives ones.
 
@@ -77,6 +80,7 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     [0.5 0.5 0.5]
     """
 
+    @takes_out_sharding
     def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype) -> Array:
         return jnp.full(shape, value, _float(dtype))
 
@@ -94,6 +98,7 @@ def uniform(scale: float = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     True True 1.5
     """
 
+    @takes_out_sharding
     def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype) -> Array:
         to = _float(dtype)
         return random.uniform(key, shape, to) * jnp.asarray(scale, to)
@@ -113,6 +118,7 @@ def normal(stddev: float = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     2.0
     """
 
+    @takes_out_sharding
     def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype) -> Array:
         to = _float(dtype)
         return random.normal(key, shape, to) * jnp.asarray(stddev, to)
@@ -134,6 +140,7 @@ def truncated_normal(stddev: float = 1e-2, dtype: DTypeLike | None = None, lower
     True
     """
 
+    @takes_out_sharding
     def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype) -> Array:
         to = _float(dtype)
         return random.truncated_normal(key, lower, upper, shape, to) * jnp.asarray(stddev, to)
@@ -209,6 +216,7 @@ def variance_scaling(
     0.2
     """
 
+    @takes_out_sharding
     def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype) -> Array:
         to = _float(dtype)
         fan_in, fan_out = _fans(tuple(shape), in_axis, out_axis, batch_axis)
@@ -355,6 +363,7 @@ def orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1,
     True
     """
 
+    @takes_out_sharding
     def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype) -> Array:
         to, shape = _float(dtype), tuple(shape)
         if len(shape) < 2:
@@ -388,6 +397,7 @@ def delta_orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1,
     [False  True False]
     """
 
+    @takes_out_sharding
     def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype) -> Array:
         to, shape = _float(dtype), tuple(shape)
         if len(shape) not in (3, 4, 5):

@@ -11,6 +11,7 @@ from lamina import lax
 from lamina import numpy as jnp
 from lamina.core import dtypes
 from lamina.numpy._eager import compiled
+from lamina.numpy.out_sharding import takes_out_sharding
 from lamina.numpy.promotion import (
     Array,
     ArrayLike,
@@ -192,6 +193,7 @@ def _standardize(
     return jnp.subtract(x, mean) * lax.rsqrt(jnp.asarray(variance + epsilon))
 
 
+@takes_out_sharding
 def one_hot(
     x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, axis: int = -1
 ) -> Array:

@@ -13,7 +13,8 @@ from lamina import errors, guards, lax
 from lamina.array import ArrayImpl, from_dlpack
 from lamina.core import dtypes
 from lamina.core.library import library
-from lamina.core.trace import Tracer, get_aval, is_array_like, makes_array
+from lamina.core.placed import is_undecided
+from lamina.core.trace import Tracer, get_aval, is_array_like, is_evaluating, makes_array
 from lamina.cuda_exchange import is_on_gpu
 from lamina.numpy.out_sharding import takes_out_sharding
 from lamina.numpy.promotion import (
@@ -26,6 +27,7 @@ from lamina.numpy.promotion import (
     convert,
     requested_dtype,
 )  # fmt: skip
+from lamina.shape_dtype import ShapeDtypeStruct
 
 _SCALARS: tuple[type[Any], ...] = (bool, int, float, complex)
 
@@ -317,7 +319,7 @@ def zeros_like(a: Any, dtype: DTypeLike | None = None, shape: Any = None, *,
     a       an array, or anything with a shape and a dtype
     dtype   the dtype of the result; None: a's
     shape   the shape of the result; None: a's
-    device  where to put it: a Device or a Sharding; None: the default device
+    device  where to put it: a Device or a Sharding; None: where `a` was put, if it has this shape
 
     >>> jnp.zeros_like(jnp.array([1, 2, 3])).tolist()
     [0, 0, 0]
@@ -333,7 +335,7 @@ def ones_like(a: Any, dtype: DTypeLike | None = None, shape: Any = None, *,
     a       an array, or anything with a shape and a dtype
     dtype   the dtype of the result; None: a's
     shape   the shape of the result; None: a's
-    device  where to put it: a Device or a Sharding; None: the default device
+    device  where to put it: a Device or a Sharding; None: where `a` was put, if it has this shape
 
     >>> jnp.ones_like(jnp.array([1.5, 2.5])).tolist()
     [1.0, 1.0]
@@ -365,7 +367,7 @@ def full_like(a: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, sha
     fill_value  the value, or values that broadcast to the shape
     dtype       the dtype of the result; None: a's
     shape       the shape of the result; None: a's
-    device      where to put it: a Device or a Sharding; None: the default device
+    device      where to put it: a Device or a Sharding; None: where `a` was put, if it has this shape
 
     >>> jnp.full_like(jnp.array([1, 2]), 9).tolist()
     [9, 9]
@@ -376,6 +378,8 @@ def full_like(a: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, sha
     dims = (
         tuple(np.shape(a) if type(a) in _SCALARS else a.shape) if shape is None else as_shape(shape)
     )
+    if device is None and not is_undecided():
+        device = _place_of(a, dims)
     if dtype is not None:
         return full(dims, fill_value, dtype, device=device)
     have = get_aval(a).dtype if type(a) in _SCALARS else dtypes.canonicalize(a.dtype)
@@ -389,6 +393,28 @@ def full_like(a: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, sha
     if type(value) in _SCALARS:
         return placed(lax.broadcast_in_dim(value, dims, ()), device)
     return placed(asarray(broadcast_to_shape(value, dims)), device)
+
+
+def _place_of(a: Any, dims: tuple[int, ...]) -> Any:
+    """Where an array like `a` lies, which has its shape: there, where `a` or its type was placed; None elsewhere."""
+    place = None
+    if type(a) is ArrayImpl:
+        place = a.sharding if a.committed else None
+    elif isinstance(a, ShapeDtypeStruct):
+        place = a.sharding
+    elif isinstance(a, Tracer):
+        place = None if a.aval.placed is None else a.aval.sharding
+    if place is None or dims != a.shape:
+        return None
+    from lamina.sharding.explicit import on_devices
+    from lamina.sharding.manual import inside
+    from lamina.sharding.shardings import NamedSharding
+
+    if not isinstance(place, NamedSharding):
+        return place
+    if inside() is not None or not place.spec.is_plain:
+        return None
+    return on_devices(place) if is_evaluating() else place
 
 
 def default_float() -> np.dtype:

@@ -10,6 +10,7 @@ from lamina import lax
 from lamina.core import dtypes
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import asarray
+from lamina.numpy.out_sharding import takes_out_sharding
 from lamina.numpy.promotion import (
     Array,
     ArrayLike,
@@ -25,6 +26,7 @@ from lamina.numpy.promotion import (
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
+@takes_out_sharding
 def median(a: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: bool = False,
            keepdims: bool = False) -> Array:  # fmt: skip
     """The middle of the sorted elements over axes; of an even number the mean of the two.
@@ -43,6 +45,7 @@ def median(a: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: b
     return _quantiles("median", a, 0.5, axis, "midpoint", keepdims, skip_nan=False)
 
 
+@takes_out_sharding
 def quantile(
     a: ArrayLike,
     q: ArrayLike,
@@ -76,6 +79,7 @@ def quantile(
                       weights=weights)  # fmt: skip
 
 
+@takes_out_sharding
 def percentile(
     a: ArrayLike,
     q: ArrayLike,
@@ -106,6 +110,7 @@ def percentile(
                       weights=weights)  # fmt: skip
 
 
+@takes_out_sharding
 def nanmedian(a: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: bool = False,
               keepdims: bool = False) -> Array:  # fmt: skip
     """median of the elements that are not NaN.
@@ -123,6 +128,7 @@ def nanmedian(a: ArrayLike, axis: Axis = None, out: None = None, overwrite_input
     return _quantiles("nanmedian", a, 0.5, axis, "midpoint", keepdims, skip_nan=True)
 
 
+@takes_out_sharding
 def nanquantile(
     a: ArrayLike,
     q: ArrayLike,
@@ -153,6 +159,7 @@ def nanquantile(
                       weights=weights)  # fmt: skip
 
 
+@takes_out_sharding
 def nanpercentile(
     a: ArrayLike,
     q: ArrayLike,

@@ -42,6 +42,7 @@ from lamina.numpy.indexing import (
     stacked_indices,
 )  # fmt: skip
 from lamina.numpy.negative_indices import without_negative, wrapped
+from lamina.numpy.out_sharding import takes_out_sharding
 from lamina.numpy.promotion import (
     Array,
     ArrayLike,
@@ -84,7 +85,8 @@ class IndexUpdateRef:
     Keywords of all methods: `mode` ("drop" by default, "clip", "wrap", "promise_in_bounds"; "fill"
     is "drop") for indices out of bounds; `indices_are_sorted` and `unique_indices` promise that
     they are; `wrap_negative_indices=False` has negative integers out of bounds instead of counted
-    from the end. Repeated indices: add, multiply, min and max apply every one; with set any may win.
+    from the end; `out_sharding` says how the result lies on devices. Repeated indices: add, multiply,
+    min and max apply every one; with set any may win.
     """
 
     __slots__ = ("array", "index")
@@ -118,6 +120,7 @@ class IndexUpdateRef:
             )
         return out if out_sharding is None else lax.under(out, out_sharding)
 
+    @takes_out_sharding
     def set(self, values: ArrayLike, *, indices_are_sorted: bool = False,
             unique_indices: bool = False, mode: Any = None,
             wrap_negative_indices: bool = True) -> Array:  # fmt: skip
@@ -125,6 +128,7 @@ class IndexUpdateRef:
         return _update("set", self.array, self.index, values, indices_are_sorted, unique_indices,
                        mode, wrap_negative_indices)  # fmt: skip
 
+    @takes_out_sharding
     def add(self, values: ArrayLike, *, indices_are_sorted: bool = False,
             unique_indices: bool = False, mode: Any = None,
             wrap_negative_indices: bool = True) -> Array:  # fmt: skip
@@ -132,6 +136,7 @@ class IndexUpdateRef:
         return _update("add", self.array, self.index, values, indices_are_sorted, unique_indices,
                        mode, wrap_negative_indices)  # fmt: skip
 
+    @takes_out_sharding
     def subtract(self, values: ArrayLike, *, indices_are_sorted: bool = False,
                  unique_indices: bool = False, mode: Any = None,
                  wrap_negative_indices: bool = True) -> Array:  # fmt: skip
@@ -139,6 +144,7 @@ class IndexUpdateRef:
         return _update("sub", self.array, self.index, values, indices_are_sorted, unique_indices,
                        mode, wrap_negative_indices)  # fmt: skip
 
+    @takes_out_sharding
     def multiply(self, values: ArrayLike, *, indices_are_sorted: bool = False,
                  unique_indices: bool = False, mode: Any = None,
                  wrap_negative_indices: bool = True) -> Array:  # fmt: skip
@@ -148,6 +154,7 @@ class IndexUpdateRef:
 
     mul = multiply
 
+    @takes_out_sharding
     def divide(self, values: ArrayLike, *, indices_are_sorted: bool = False,
                unique_indices: bool = False, mode: Any = None,
                wrap_negative_indices: bool = True) -> Array:  # fmt: skip
@@ -158,6 +165,7 @@ class IndexUpdateRef:
                           unique_indices, mode, wrap_negative_indices)  # fmt: skip
         return divide(self.array, divisor)
 
+    @takes_out_sharding
     def power(self, values: ArrayLike, *, indices_are_sorted: bool = False,
               unique_indices: bool = False, mode: Any = None,
               wrap_negative_indices: bool = True) -> Array:  # fmt: skip
@@ -168,6 +176,7 @@ class IndexUpdateRef:
                            unique_indices, mode, wrap_negative_indices)  # fmt: skip
         return power(self.array, exponent)
 
+    @takes_out_sharding
     def min(self, values: ArrayLike, *, indices_are_sorted: bool = False,
             unique_indices: bool = False, mode: Any = None,
             wrap_negative_indices: bool = True) -> Array:  # fmt: skip
@@ -175,6 +184,7 @@ class IndexUpdateRef:
         return _update("min", self.array, self.index, values, indices_are_sorted, unique_indices,
                        mode, wrap_negative_indices)  # fmt: skip
 
+    @takes_out_sharding
     def max(self, values: ArrayLike, *, indices_are_sorted: bool = False,
             unique_indices: bool = False, mode: Any = None,
             wrap_negative_indices: bool = True) -> Array:  # fmt: skip
@@ -182,6 +192,7 @@ class IndexUpdateRef:
         return _update("max", self.array, self.index, values, indices_are_sorted, unique_indices,
                        mode, wrap_negative_indices)  # fmt: skip
 
+    @takes_out_sharding
     def apply(self, func: Callable[[Array], Array], *, indices_are_sorted: bool = False,
               unique_indices: bool = False, mode: Any = None,
               wrap_negative_indices: bool = True) -> Array:  # fmt: skip

@@ -10,8 +10,11 @@ import numpy as np
 from lamina import placement, runtime
 from lamina.array import ArrayImpl
 from lamina.core import ShapedArray, get_aval, tree
+from lamina.core.library import library
 from lamina.core.manual_axes import UnreducedKind
 from lamina.core.placed import WHOLE
+from lamina.core.trace import Tracer
+from lamina.errors import UnexpectedTracerError
 from lamina.sharding.shardings import Index, Sharding
 from lamina.sharding.spec import PartitionSpec
 
@@ -37,17 +40,23 @@ def make_array_from_callback(
     """
     parts: dict[Any, ArrayImpl] = {}
     shards = []
+    sharding = placement.as_sharding(sharding, "make_array_from_callback")
     expected = sharding.shard_shape(shape)
     indices = sharding.indices(shape)
     for index in [indices[position] for position in sharding.here]:
         key = tuple((s.start, s.stop) for s in index)
         if key not in parts:
             data = data_callback(index)
+            if isinstance(data, Tracer):
+                raise UnexpectedTracerError(
+                    f"{library}.make_array_from_callback cannot be called within a traced context: its callback "
+                    f"gave {data}, and an array is made of values that are known"
+                )
             array = runtime.to_array(data if dtype is None else np.asarray(data, dtype))
             if array.shape != expected:
                 raise ValueError(
-                    f"make_array_from_callback: the callback gave an array of shape {array.shape} "
-                    f"for index {index}, expected {expected}"
+                    f"Expected shard shape {expected} doesn't match the single device array shape "
+                    f"{array.shape}, which make_array_from_callback's callback gave for the part {index}"
                 )
             parts[key] = array
         shards.append(parts[key])
@@ -64,13 +73,34 @@ def make_array_from_single_device_arrays(
     arrays    its parts, one for each device of this process.
     dtype     of the array; by default that of the parts.
 
-    Raises ValueError where there are too few, or a part has another shape or is elsewhere.
+    Raises ValueError where there are too few, or a part has another shape or dtype, or is elsewhere.
 
     >>> x = jnp.arange(4)
     >>> lamina.make_array_from_single_device_arrays((4,), x.sharding, [x]).tolist()
     [0, 1, 2, 3]
     """
+    if not isinstance(arrays, (list, tuple)):
+        raise TypeError(
+            f"{library}.make_array_from_single_device_arrays `arrays` argument must be a list or tuple, got "
+            f"{type(arrays)}"
+        )
+    for x in arrays:
+        if not isinstance(x, ArrayImpl):
+            raise ValueError(
+                f"{library}.make_array_from_single_device_arrays requires a list of concrete arrays, got one of "
+                f"type {type(x)}"
+            )
+        if len(x.sharding.device_list) > 1:
+            raise ValueError(
+                "When making an array from single-device arrays the input arrays must have one shard each. "
+                f"An argument array had {len(x.sharding.device_list)} shard(s)."
+            )
     devices = [sharding.device_list[position] for position in sharding.here]
+    if dtype is None and not devices:
+        raise ValueError(
+            "If the Array has no addressable shards, `dtype` must be provided via the `dtype` argument to "
+            f"`{library}.make_array_from_single_device_arrays`."
+        )
     if len(arrays) != len(devices):
         raise ValueError(
             f"Expected {len(devices)} per-device arrays (this is how many devices are "
@@ -78,14 +108,30 @@ def make_array_from_single_device_arrays(
         )
     expected = sharding.shard_shape(shape)
     where = {x.device: x for x in arrays}
+    if len(where) < len(arrays):
+        raise ValueError(
+            "When making an array from single-device arrays, the input arrays must be from distinct devices, "
+            f"got {[x.device for x in arrays]}"
+        )
     if set(where) != set(devices):
+        missing, extra = ({d.id for d in some} for some in (set(devices) - set(where), set(where) - set(devices)))
         raise ValueError(
             "Addressable devices and per-device arrays devices do not match. Sharding contains "
-            f"devices {set(devices) - set(where)} that are not present in per-device "
-            f"arrays, per-device arrays contain devices {set(where) - set(devices)} "
-            "that are not present in the sharding."
+            f"devices {missing} that are not present in per-device arrays. Per-device arrays contain devices "
+            f"{extra} that are not present in the sharding."
         )
+    wanted = arrays[0].dtype if dtype is None else np.dtype(dtype)
     for x in arrays:
+        if x.dtype != wanted and dtype is not None:
+            raise ValueError(
+                f"If `dtype` is provided to `{library}.make_array_from_single_device_arrays`, it must match the "
+                f"dtype of the addressable shards. Got dtype={wanted.name} and a shard of {x.dtype.name}"
+            )
+        if x.dtype != wanted:
+            raise ValueError(
+                "Input buffers to `Array` must have matching dtypes. Got "
+                f"{x.dtype.name}, expected {wanted.name}"
+            )
         if x.shape != expected:
             raise ValueError(
                 f"When making an array from single-device arrays the input arrays must have the "
@@ -100,7 +146,7 @@ def make_array_from_process_local_data(
 ) -> Any:
     """An array of which each process gives the part that its devices hold.
 
-    sharding      how the array is cut.
+    sharding      how the array is cut: a sharding, a device, or a PartitionSpec over the current mesh.
     local_data    a pytree of arrays: what this process holds, its parts side by side in their order.
     global_shape  the shape of the whole array, or a pytree of such. Where it is local_data's along a
                   dimension, the data is the whole along that. None: what the parts of all processes
@@ -112,6 +158,8 @@ def make_array_from_process_local_data(
     >>> lamina.make_array_from_process_local_data(sharding, np.arange(4)).tolist()
     [0, 1, 2, 3]
     """
+
+    sharding = placement.as_sharding(sharding, "make_array_from_process_local_data")
 
     def one(data: Any, shape: Any) -> Any:
         data = np.asarray(data)

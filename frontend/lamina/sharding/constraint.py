@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lamina.core import LINEAR, Primitive, ShapedArray, get_aval, tree
+from lamina.core.library import library
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
@@ -13,7 +14,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     x          a tree of arrays.
     shardings  a pytree prefix of x: Shardings, or PartitionSpecs over the current mesh.
 
-    Raises ValueError where a sharding does not fit an array, RuntimeError for a PartitionSpec where
+    Raises ValueError where a sharding does not fit an array or is None, RuntimeError for a PartitionSpec where
     there is no mesh.
 
     >>> sharding = lamina.NamedSharding(lamina.make_mesh((1,), ("x",)), lamina.P("x"))
@@ -35,13 +36,18 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
             mesh = get_mesh()
             if mesh.empty:
                 raise RuntimeError(
-                    "with_sharding_constraint requires a non-empty mesh if you are passing "
-                    "`PartitionSpec`s: pass a Sharding, or use a mesh as context manager"
+                    "with_sharding_constraint requires a non-empty mesh in context if you are passing "
+                    f"`PartitionSpec`s: pass a Sharding, or set a mesh by {library}.set_mesh"
                 )
             place = NamedSharding(mesh.update(axis_types=get_abstract_mesh().axis_types), place)
         if isinstance(place, NamedSharding):
-            check_rank(place, get_aval(leaf).shape)
-        out.append(leaf if place is None else sharding_constraint_p.bind(leaf, sharding=place))
+            check_rank(place, get_aval(leaf).shape, "One of with_sharding_constraint arguments")
+        if place is None:
+            raise ValueError(
+                "One of with_sharding_constraint arguments got sharding None which is not allowed: give a "
+                f"`{library}.sharding.Sharding`, or leave that array out"
+            )
+        out.append(sharding_constraint_p.bind(leaf, sharding=place))
     return tree.unflatten(treedef, out)
 
 
@@ -57,11 +63,15 @@ def under(x: Any, out_sharding: Any) -> Any:
     """
     if out_sharding is None or getattr(getattr(out_sharding, "mesh", None), "empty", False):
         return x
-    from lamina.sharding.shardings import Sharding
+    from lamina.sharding.shardings import NamedSharding, Sharding
     from lamina.sharding.spec import PartitionSpec
 
     if not isinstance(out_sharding, (Sharding, PartitionSpec)):
         raise TypeError(f"out_sharding is a NamedSharding or a PartitionSpec, not {out_sharding!r}")
+    spec = getattr(out_sharding, "spec", out_sharding)
+    if isinstance(spec, PartitionSpec) and len(spec) > get_aval(x).ndim:  # what leaves all whole fits any rank
+        spec = spec.trimmed()
+        out_sharding = NamedSharding(out_sharding.mesh, spec) if isinstance(out_sharding, NamedSharding) else spec
     return with_sharding_constraint(x, out_sharding)
 
 
@@ -106,6 +116,13 @@ def _impl(x: Any, *, sharding: Any) -> Any:
     array = to_array(x)
     if isinstance(sharding, NamedSharding):
         sharding = on_devices(sharding, [getattr(array.sharding, "mesh", None)])
+        there = array.sharding.device_list
+        if len(there) > 1 and there != sharding.device_list:
+            raise ValueError(
+                "Received incompatible devices for jitted computation. An array on devices "
+                f"{[d.id for d in there]} can't be constrained to lie on {[d.id for d in sharding.device_list]}: "
+                "device_put moves it there"
+            )
     return put(array, sharding)
 
 

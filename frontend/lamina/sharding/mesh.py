@@ -7,7 +7,7 @@ import math
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ContextDecorator, contextmanager
 from typing import Any
 
 import numpy as np
@@ -85,13 +85,32 @@ class _Axes:
         return tuple(name for name, its in types if its is kind)
 
     def _shown(self) -> str:
-        return ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple)
+        if not self.axis_names:
+            return "()"
+        axes = ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple)
+        return f"{axes}, axis_types=({self._kinds()})"
+
+    def _kinds(self) -> str:
+        kinds = ", ".join(kind.name for kind in self.axis_types)
+        return f"{kinds}," if len(self.axis_types) == 1 else kinds
+
+
+def _names(axis_names: Any) -> tuple[Any, ...]:
+    names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
+    if None in names:
+        raise ValueError(f"Mesh axis names cannot be None. Got: {names}")
+    return names
 
 
 def _types(axis_types: Any, names: Sequence[Any]) -> tuple[AxisType, ...]:
     if axis_types is None:
         return (AxisType.Auto,) * len(names)
-    types = (axis_types,) if isinstance(axis_types, AxisType) else tuple(axis_types)
+    types = tuple(axis_types) if isinstance(axis_types, (tuple, list)) else (axis_types,)
+    if wrong := [kind for kind in types if not isinstance(kind, AxisType)]:
+        raise TypeError(
+            f"axis_types passed to a mesh must be of type `{library}.sharding.AxisType`. Got {wrong[0]!r} "
+            f"of type {type(wrong[0])}"
+        )
     if len(types) != len(names):
         raise ValueError(
             f"Number of axis names should match the number of axis_types. Got axis_names={names} "
@@ -106,7 +125,12 @@ class AbstractMesh(_Axes):
     def __init__(
         self, axis_sizes: Sequence[int], axis_names: Sequence[Any], axis_types: Any = None
     ) -> None:
-        self.axis_sizes, self.axis_names = tuple(axis_sizes), tuple(axis_names)
+        self.axis_sizes, self.axis_names = tuple(axis_sizes), _names(axis_names)
+        if len(self.axis_sizes) != len(self.axis_names):
+            raise ValueError(
+                f"An AbstractMesh has a name for each axis. Got axis_sizes={self.axis_sizes} and "
+                f"axis_names={self.axis_names}"
+            )
         self.axis_types = _types(axis_types, self.axis_names)
 
     @property
@@ -143,16 +167,23 @@ class AbstractMesh(_Axes):
         return f"AbstractMesh({self._shown()})"
 
 
-class Mesh(_Axes):
-    """An array of devices with a name for each axis. As a context it is the current mesh.
+class Mesh(_Axes, ContextDecorator):
+    """An array of devices with a name for each axis. As a context, or a decorator, it is the current mesh.
 
     Raises ValueError where names and axes differ in number, or a name or a device comes twice.
     """
 
     def __init__(self, devices: Any, axis_names: Any, axis_types: Any = None) -> None:
-        grid = np.empty_like(np.asarray(devices, dtype=object))
-        grid[...] = np.asarray(devices, dtype=object)
-        names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
+        names = _names(axis_names)
+        given = np.asarray(devices, dtype=object)
+        if not names and not given.ndim and given[()] is None:
+            given = np.empty(0, dtype=object)  # of np.empty((), object): no axes, and no device
+        grid = np.empty_like(given)
+        grid[...] = given
+        if not names and not grid.size:
+            grid = grid.reshape(-1)
+            self._set(grid, (), (), (), ())
+            return
         if len(names) != grid.ndim:
             raise ValueError(
                 "Mesh requires the ndim of its first argument (`devices`) to equal the length of "
@@ -165,12 +196,15 @@ class Mesh(_Axes):
             if not hasattr(device, "platform"):
                 raise TypeError(f"A mesh is made of devices, as {library}.devices() gives them, got {device!r}")
         grid.flags.writeable = False
-        self.devices, self.axis_names, self.axis_sizes = grid, names, grid.shape
-        self.axis_types = _types(axis_types, names)
-        self.device_list = tuple(grid.flat)
-        if len(set(self.device_list)) < len(self.device_list):
-            raise ValueError(f"A mesh has each device once, got {self.device_list}")
-        self._hash = hash((names, grid.shape, self.axis_types, self.device_list))
+        devices_in_order = tuple(grid.flat)
+        if len(set(devices_in_order)) < len(devices_in_order):
+            raise ValueError(f"A mesh has each device once, got {devices_in_order}")
+        self._set(grid, names, grid.shape, _types(axis_types, names), devices_in_order)
+
+    def _set(self, grid: np.ndarray, names: Any, sizes: Any, types: Any, order: Any) -> None:
+        self.devices, self.axis_names, self.axis_sizes = grid, names, sizes
+        self.axis_types, self.device_list = types, order
+        self._hash = hash((names, sizes, types, order))
 
     @property
     def device_ids(self) -> np.ndarray:
@@ -217,6 +251,12 @@ class Mesh(_Axes):
         return self._hash
 
     def __repr__(self) -> str:
+        return (
+            f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, "
+            f"axis_types=({self._kinds()}))"
+        )
+
+    def __str__(self) -> str:
         return f"Mesh({self._shown()})"
 
     def update(self, devices: Any = None, axis_names: Any = None, axis_types: Any = None) -> Mesh:
@@ -279,11 +319,18 @@ def get_abstract_mesh() -> AbstractMesh:
 
 
 class set_mesh:  # noqa: N801 (JAX's name: a function that is also a context manager)
-    """Makes a mesh the current one: of the process, or, as a context, for a block."""
+    """Makes a mesh the current one: of the process, or, as a context, for a block. None: no mesh is.
 
-    def __init__(self, mesh: Mesh) -> None:
+    Raises ValueError for what is no Mesh, and for one with manual axes."""
+
+    def __init__(self, mesh: Mesh | None) -> None:
+        mesh = EMPTY if mesh is None else mesh
         if not isinstance(mesh, Mesh):
             raise ValueError(f"Expected mesh of type `{library}.sharding.Mesh`. Got {type(mesh)}")
+        if mesh.manual_axes:
+            raise ValueError(
+                f"{mesh} contains manual axes, which a shard_map alone makes: they can't be of the current mesh"
+            )
         self._before = list(_process_mesh)
         _process_mesh[:] = [] if mesh.empty else [mesh]
 
@@ -298,12 +345,20 @@ class set_mesh:  # noqa: N801 (JAX's name: a function that is also a context man
 def use_abstract_mesh(mesh: AbstractMesh) -> Iterator[None]:
     """For a block, get_abstract_mesh() gives this one.
 
-    mesh  an AbstractMesh.
+    mesh  an AbstractMesh, of the current mesh's size where there is one.
+
+    Raises ValueError where it has another size.
 
     >>> with lamina.sharding.use_abstract_mesh(lamina.sharding.AbstractMesh((2,), ("x",))):
     ...     lamina.sharding.get_abstract_mesh().axis_names
     ('x',)
     """
+    have = get_abstract_mesh()
+    if not have.empty and not mesh.empty and have.size != mesh.size:
+        raise ValueError(
+            f"use_abstract_mesh cannot change the size of the mesh: {have} has {have.size} devices, and {mesh} "
+            f"has {mesh.size}"
+        )
     _current.stack.append(mesh)
     try:
         yield
@@ -344,11 +399,4 @@ def make_mesh(
     return Mesh(grid, axis_names, axis_types)
 
 
-def _empty_mesh() -> Mesh:
-    mesh = Mesh.__new__(Mesh)
-    mesh.devices, mesh.axis_names, mesh.axis_sizes = np.empty(0, dtype=object), (), ()
-    mesh.axis_types, mesh.device_list, mesh._hash = (), (), 0
-    return mesh
-
-
-EMPTY = _empty_mesh()
+EMPTY = Mesh(np.empty(0, dtype=object), ())

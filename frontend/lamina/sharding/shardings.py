@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from lamina.core.library import library
 from lamina.runtime.processes import current as current_processes
 from lamina.sharding.mesh import AbstractMesh, AxisType, Mesh
 from lamina.sharding.spec import PartitionSpec
@@ -92,12 +93,21 @@ class Sharding:
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
         """Whether both place arrays of this rank alike."""
+        if self == other:
+            return True
         shape = (math.lcm(self.num_devices, other.num_devices),) * ndim
         if self.device_list != other.device_list or self.indices(shape) != other.indices(shape):
             return False
         return self.combiner == other.combiner and (
             not self.combiner or self.terms() == other.terms()
         )
+
+    def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
+        """Raises ValueError where arrays of this shape have too few dimensions to lie so."""
+
+    def of_rows(self) -> Sharding:
+        """How the parts of an array along its first dimension lie."""
+        return self
 
     combiner: UnreducedKind | None = None
     """What the devices' terms of a part are combined by; None where there is one term, the part."""
@@ -145,7 +155,11 @@ class NamedSharding(Sharding):
         self, mesh: Mesh | AbstractMesh, spec: Any, *, memory_kind: str | None = None
     ) -> None:
         if not isinstance(spec, PartitionSpec):
-            if spec is None or not isinstance(spec, tuple):
+            if spec is None:
+                raise TypeError(
+                    f"Unexpected None as the spec of a NamedSharding: {library}.P() leaves all dimensions whole"
+                )
+            if not isinstance(spec, tuple):
                 raise TypeError(
                     f"Unexpected type {type(spec)} for spec of NamedSharding. Expected "
                     f"PartitionSpec. Got {spec!r}"
@@ -169,6 +183,12 @@ class NamedSharding(Sharding):
     def combiner(self) -> UnreducedKind | None:  # type: ignore[override]
         several = any(self.mesh.shape[name] > 1 for name in self.spec.unreduced)
         return self.spec.unreduced_kind if several else None
+
+    def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
+        check_rank(self, aval_shape)
+
+    def of_rows(self) -> NamedSharding:
+        return self.update(spec=self.spec.with_entries(self.spec[1:]))
 
     def terms(self) -> list[int]:
         sizes = self.mesh.shape
@@ -267,7 +287,7 @@ def _check_terms(mesh: Mesh | AbstractMesh, spec: PartitionSpec) -> None:
 
 def check_divides(sharding: NamedSharding, shape: Sequence[int], what: str = "One array") -> None:
     """Raises ValueError where an array of this shape can't be split so."""
-    check_rank(sharding, shape)
+    check_rank(sharding, shape, what)
     for dim, n in enumerate(shape):
         parts = sharding.parts(dim)
         if n % parts:
@@ -285,12 +305,13 @@ def divides(sharding: Sharding, shape: Sequence[int]) -> bool:
     return all(n % sharding.parts(dim) == 0 for dim, n in enumerate(shape))
 
 
-def check_rank(sharding: NamedSharding, shape: Sequence[int]) -> None:
+def check_rank(sharding: NamedSharding, shape: Sequence[int], what: str = "One array") -> None:
     """Raises ValueError where a sharding has more dimensions than arrays of this shape."""
-    if len(sharding.spec.trimmed()) > len(shape):
+    if len(sharding.spec) > len(shape):
+        scalar = "" if shape else " For scalars the PartitionSpec should be P()"
         raise ValueError(
-            f"Sharding {sharding} is only valid for values of rank at least "
-            f"{len(sharding.spec)}, but was applied to a value of rank {len(shape)}"
+            f"{what} was given a sharding that does not fit. Sharding {sharding} is only valid for values of "
+            f"rank at least {len(sharding.spec)}, but was applied to a value of rank {len(shape)}.{scalar}"
         )
 
 

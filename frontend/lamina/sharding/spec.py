@@ -155,8 +155,7 @@ class PartitionSpec:
 
     def __repr__(self) -> str:
         if self.is_plain:
-            inner = ", ".join(map(repr, self._partitions))
-            return f"PartitionSpec({inner}{',' if len(self) == 1 else ''})"
+            return f"P({', '.join(map(repr, self._partitions))})"
         shown = list(map(repr, self._partitions))
         for what in ("unreduced", "reduced"):
             if axes := getattr(self, what):
@@ -200,6 +199,11 @@ def _of_parts(
 
 def _canonical(entry: Any) -> Any:
     if isinstance(entry, (tuple, list)):
+        if nested := [each for each in entry if isinstance(each, (tuple, list))]:
+            raise ValueError(
+                "A tuple inside PartitionSpec cannot contain a nested tuple: it lists axes of the mesh. "
+                f"Got {nested[0]!r} in {entry!r}"
+            )
         if not entry:
             return None
         return entry[0] if len(entry) == 1 else tuple(entry)
