@@ -29,7 +29,7 @@ def make_array_from_callback(
     of this process has. Every process of the sharding calls it.
 
     shape          of the whole array.
-    sharding       how it is cut.
+    sharding       how it is cut: a sharding, a device, or a PartitionSpec over the current mesh.
     data_callback  takes a tuple of slices, gives an array of that part's shape.
     dtype          of the array; by default that of the parts.
 
