@@ -2,18 +2,22 @@
 
     .venv/bin/python test/jax_by_names.py ~/jax shard_map_test pjit_test [--json out/names.json]
 
-Each file of `CHECKOUT/tests` runs on JAX's CPU backend and, without JAX, on lamina, both with eight virtual
-devices. What the tests take from JAX's inside (`jax._src`) is here what lamina has of that name, a helper of
-JAX's test_util below, or missing: a test that comes to use something missing is left out, and counted so.
+Each file of `CHECKOUT/tests` runs on JAX's CPU backend and, without JAX, on lamina, both with as many virtual
+devices (--devices, by default eight) and as many cases of each product of parameters (--cases). JAX's helpers
+for tests (`jax._src.test_util` and its kin) are loaded from the checkout, so that cases, random values and
+tolerances are the same; what these and the tests take from the rest of JAX's inside (`jax._src`) is here what
+lamina has of that name, or missing: a test that comes to use something missing is left out, and counted so.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import enum
 import functools
 import importlib
 import importlib.abc
+import importlib.machinery
 import importlib.util
 import json
 import math
@@ -23,13 +27,12 @@ import signal
 import sys
 import types
 import unittest
-import warnings
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-DEVICES = 8
+DEVICES = int(os.environ.get("LAMINA_NUM_CPU_DEVICES", 8))
 
 
 def main() -> None:
@@ -44,13 +47,17 @@ def main() -> None:
     parser.add_argument(
         "--seconds", type=float, default=1800, help="the longest that a file may take"
     )
+    parser.add_argument("--devices", type=int, default=8, help="virtual devices, on both")
+    parser.add_argument("--cases", type=int, default=1, help="of each product of parameters")
     parser.add_argument("--json", type=Path, help="where to write all outcomes")
     given = parser.parse_args()
-    os.environ["JAX_NUM_CPU_DEVICES"] = os.environ["LAMINA_NUM_CPU_DEVICES"] = str(DEVICES)
+    os.environ["JAX_NUM_CPU_DEVICES"] = os.environ["LAMINA_NUM_CPU_DEVICES"] = str(given.devices)
     all_rows, counts = {}, [0, 0]
     for name in given.tests:
-        on_cpu = jax_check.run(given.checkout, name, "cpu", 1, given.seconds)
-        here = jax_check.run(given.checkout, name, "cpu", 1, given.seconds, "-p", "jax_by_names")
+        on_cpu = jax_check.run(given.checkout, name, "cpu", given.cases, given.seconds)
+        here = jax_check.run(
+            given.checkout, name, "cpu", given.cases, given.seconds, "-p", "jax_by_names"
+        )
         all_rows[name] = {"cpu": on_cpu, "lamina": here}
         passing = [test for test, (outcome, _) in on_cpu.items() if outcome == "passed"]
         run = [test for test in passing if not _is_left_out(*here.get(test, ("failed", "")))]
@@ -70,7 +77,9 @@ def main() -> None:
 
 def _is_left_out(outcome: str, why: str) -> bool:
     """Whether a test uses what is JAX's inside: modules that lamina has not, or private attributes."""
-    private = re.search(r"^AttributeError: .* has no attribute '_[a-z]", why)
+    private = re.search(
+        r"^AttributeError: .* has no attribute '_[a-z]|'function' object has no attribute 'args'", why
+    )
     return outcome == "skipped" or private is not None
 
 
@@ -83,7 +92,8 @@ _running = False
 class Missing:
     """Something of JAX's inside that lamina has not. A test that uses it is left out."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *class_of_it: Any) -> None:
+        """By name; or what a class statement makes of one, which is missing, too."""
         self._name = name
         self.__name__ = name.rpartition(".")[2]
 
@@ -99,10 +109,13 @@ class Missing:
         return iter([self])
 
     __call__ = __enter__ = __exit__ = __getitem__ = __contains__ = __or__ = _used
+    __hash__ = object.__hash__
+    __setitem__ = __delitem__ = _used
+    __eq__ = __ne__ = __add__ = __radd__ = _used  # type: ignore[assignment]
     __instancecheck__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __len__ = _used
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("__") and name != "__mro__":
             raise AttributeError(name)
         self._used()
         return Missing(f"{self._name}.{name}")
@@ -110,93 +123,34 @@ class Missing:
 
 # --- Helpers of the tests, as JAX's test_util has them ------------------------------------------------
 
-_TOLERANCES = {"float16": 1e-3, "bfloat16": 1e-2, "float32": 1e-6, "complex64": 1e-6,
-               "float64": 1e-15, "complex128": 1e-15}  # fmt: skip
+_HELPERS = ("test_util", "public_test_util", "test_warning_util", "test_loader", "internal_test_util.lax_test_util")
+"""Modules of JAX's inside that are made for tests, and are loaded from the checkout (the current folder)."""
 
 
-def _test_util() -> types.ModuleType:
-    import numpy as np
-    from absl.testing import absltest, parameterized
-
+def _adapt_test_util(module: types.ModuleType) -> None:
+    """JAX's test_util for arrays of lamina: what it asks of XLA, of counters and of flags is answered here."""
     import lamina
     from lamina.sharding import AxisType, Mesh
 
-    def tolerance(x: Any, given: Any) -> float:
-        name = getattr(x, "dtype", np.asarray(x).dtype).name
-        if isinstance(given, dict):
-            given = {np.dtype(k).name: v for k, v in given.items()}.get(name)
-        return _TOLERANCES.get(name, 0.0) if given is None else given
-
-    class JaxTestCase(parameterized.TestCase):
+    class JaxTestCase(module.JaxTestCase):  # type: ignore[name-defined]
         def setUp(self) -> None:
             global _running
-            super().setUp()
+            module.parameterized.TestCase.setUp(self)
+            self._rng = module.npr.RandomState(zlib.adler32(self._testMethodName.encode()))
+            self.enterContext(module.global_config_context(**self._default_global_config))
+            for name, value in self._default_thread_local_config.items():
+                self.enterContext(_STATES[name](value))
             _running = True
-            self._rng = np.random.RandomState(zlib.adler32(self._testMethodName.encode()))
-            self.enterContext(lamina.numpy_dtype_promotion("strict"))
-            self.enterContext(lamina.numpy_rank_promotion("raise"))
-
-        def tearDown(self) -> None:
-            global _running
-            _running = False
-            super().tearDown()
-
-        def rng(self) -> Any:
-            return self._rng
-
-        def assertDtypesMatch(self, a: Any, b: Any, *, canonicalize_dtypes: bool = True) -> None:
-            first, second = (getattr(x, "dtype", np.asarray(x).dtype) for x in (a, b))
-            if canonicalize_dtypes:
-                first, second = (lamina.dtypes.canonicalize_dtype(d) for d in (first, second))
-            self.assertEqual(first, second)
-
-        def assertArraysEqual(
-            self, a: Any, b: Any, *, check_dtypes: bool = True, err_msg: str = "", **_: Any
-        ) -> None:
-            if check_dtypes:
-                self.assertDtypesMatch(a, b)
-            np.testing.assert_array_equal(np.asarray(a), np.asarray(b), err_msg=err_msg)
-
-        def assertAllClose(
-            self,
-            a: Any,
-            b: Any,
-            *,
-            check_dtypes: bool = True,
-            atol: Any = None,
-            rtol: Any = None,
-            canonicalize_dtypes: bool = True,
-            err_msg: str = "",
-        ) -> None:
-            options = {"check_dtypes": check_dtypes, "atol": atol, "rtol": rtol, "err_msg": err_msg}
-            if isinstance(a, dict):
-                self.assertEqual(a.keys(), b.keys())
-                for key in a:
-                    self.assertAllClose(a[key], b[key], **options)
-            elif isinstance(a, list | tuple):
-                self.assertEqual(len(a), len(b))
-                for x, y in zip(a, b, strict=True):
-                    self.assertAllClose(x, y, **options)
-            else:
-                if check_dtypes:
-                    self.assertDtypesMatch(a, b, canonicalize_dtypes=canonicalize_dtypes)
-                atol, rtol = (max(tolerance(a, t), tolerance(b, t)) for t in (atol, rtol))
-                wide = [np.asarray(x) for x in (a, b)]
-                wide = [x.astype(np.float32) if x.dtype.kind == "V" else x for x in wide]
-                np.testing.assert_allclose(*wide, atol=atol, rtol=rtol, err_msg=err_msg)
-
-        assertArraysAllClose = assertAllClose
 
         def assertDeprecationWarnsOrRaises(
             self, what: str, message: str, *, error_class: type[Exception] = ValueError
         ) -> Any:
             return self.assertWarnsRegex(DeprecationWarning, message)
 
-        @contextlib.contextmanager
-        def assertNoWarnings(self) -> Iterator[None]:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")
-                yield
+        def tearDown(self) -> None:
+            global _running
+            _running = False
+            module.parameterized.TestCase.tearDown(self)
 
     class BufferDonationTestCase(JaxTestCase):
         def assertDeleted(self, x: Any) -> None:
@@ -212,7 +166,7 @@ def _test_util() -> types.ModuleType:
         if size > DEVICES:
             raise unittest.SkipTest(f"Test requires {size} global devices and found {DEVICES}.")
         types = (AxisType.Auto,) * len(sizes) if axis_types is None else axis_types
-        return Mesh(np.array(lamina.devices()[:size]).reshape(sizes), names, axis_types=types)
+        return Mesh(module.np.array(lamina.devices()[:size]).reshape(sizes), names, axis_types=types)
 
     def with_explicit_mesh(
         sizes: Sequence[int], names: Any, axis_types: Any = None, iota_order: bool = False
@@ -229,81 +183,20 @@ def _test_util() -> types.ModuleType:
 
         return decorator
 
-    @contextlib.contextmanager
-    def with_mesh(named_shape: Sequence[tuple[str, int]]) -> Iterator[None]:
-        names, sizes = zip(*named_shape) if named_shape else ((), ())
-        size = math.prod(sizes)
-        with Mesh(np.array(lamina.local_devices()[:size]).reshape(sizes), names):
-            yield
-
-    def only_on(*devices: str, **_: Any) -> Callable[..., Any]:
-        return _identity if "cpu" in devices else unittest.skip(f"for {devices}")
-
-    def not_on(*devices: str, **_: Any) -> Callable[..., Any]:
-        return _identity if "cpu" not in devices else unittest.skip(f"not for {devices}")
-
-    def drawn(rng: Any, scale: float = 3) -> Callable[..., Any]:
-        def draw(shape: Any, dtype: Any) -> Any:
-            values = np.asarray(scale * rng.randn(*shape))
-            if np.dtype(dtype).kind == "c":
-                values = values + 1j * scale * rng.randn(*shape)
-            return values > 0 if np.dtype(dtype).kind == "b" else values.astype(dtype)
-
-        return draw
-
-    def sample_product(*rows: Any, **choices: Any) -> Callable[..., Any]:
-        """One case of the product, which for this many cases is what JAX takes."""
-        row = {k: v for each in rows for k, v in list(each)[0].items()}
-        row |= {k: list(v)[0] for k, v in choices.items()}
-        return parameterized.parameters(row)
-
-    @contextlib.contextmanager
-    def ignore_warning(*, message: str = "", category: Any = Warning, **_: Any) -> Iterator[None]:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message, category)
-            yield
-
-    class Dtypes:
-        floating, integer, unsigned = [np.float32], [np.int32], [np.uint32]
-        all_floating = [lamina.numpy.bfloat16, np.float16, np.float32]
-        all_integer = [np.int8, np.int16, np.int32]
-        all_unsigned = [np.uint8, np.uint16, np.uint32]
-        complex = [np.complex64]
-        boolean = [np.bool_]
-        custom_floats = [lamina.numpy.bfloat16]
-        inexact, all_inexact = floating + complex, all_floating + complex
-        numeric = floating + integer + unsigned + complex
-        all = [*all_floating, *all_integer, *all_unsigned, *complex, *boolean]
-
-    def shape_text(shape: Any, dtype: Any) -> str:
-        return f"{np.dtype(dtype).name}[{','.join(map(str, shape))}]"
-
-    names = {
+    for name in [n for n in vars(module) if n.startswith(("count_", "collect_")) or n.endswith("_compilations")]:
+        setattr(module, name, Missing(f"jax._src.test_util.{name}"))  # counters of JAX's inside
+    module.__dict__.update({
         "JaxTestCase": JaxTestCase, "BufferDonationTestCase": BufferDonationTestCase,
-        "JaxTestLoader": absltest.TestLoader, "create_mesh": create_mesh,
-        "with_explicit_mesh": with_explicit_mesh, "with_mesh": with_mesh,
-        "with_mesh_from_kwargs": lambda f: lambda *a, **k: with_mesh(k["mesh"])(f)(*a, **k),
-        "run_on_devices": only_on, "skip_on_devices": not_on, "ignore_warning": ignore_warning,
-        "check_grads": lamina.test_util.check_grads, "rand_default": drawn,
-        "rand_small": lambda rng: drawn(rng, 1e-3), "dtypes": Dtypes, "sample_product": sample_product,
-        "thread_unsafe_test": lambda *a, **k: _identity, "thread_unsafe_test_class": lambda *a, **k: _identity,
-        "pytest_mark_if_available": lambda mark: _identity, "request_cpu_devices": lambda n: None,
-        "test_device_matches": lambda tags: "cpu" in tags, "device_under_test": lambda: "cpu",
-        "is_device_tpu": lambda *a, **k: False, "is_cloud_tpu": lambda: False,
-        "is_libtpu_at_least": lambda *a: True, "numpy_version": lambda: tuple(map(int, np.__version__.split(".")[:3])),
-        "format_shape_dtype_string": shape_text, "with_config": lambda **k: _identity,
-        "skip_on_flag": lambda *a: _identity, "NUM_GENERATED_CASES": types.SimpleNamespace(value=1),
-        "capture_stdout": _captured, "named_cases_from_sampler": _first_case,
-    }  # fmt: skip
-    return _module("jax._src.test_util", names)
-
-
-def _first_case(cases: Callable[..., Any]) -> list[Any]:
-    return [next(iter(cases(lambda choices: [next(iter(choices))])))]
-
-
-def _identity(x: Any) -> Any:
-    return x
+        "create_mesh": create_mesh, "with_explicit_mesh": with_explicit_mesh,
+        "device_under_test": lambda: "cpu", "_get_device_tags": lambda: {"cpu"},
+        "is_device_rocm": lambda: False, "is_device_cuda": lambda: False, "is_device_oneapi": lambda: False,
+        "is_device_tpu": lambda *a, **k: False, "is_device_tpu_at_least": lambda *a: False,
+        "is_cloud_tpu": lambda: False, "is_libtpu_at_least": lambda *a: True, "is_optimized_build": lambda: True,
+        "is_asan": lambda: False, "is_msan": lambda: False, "is_tsan": lambda: False,
+        "is_sanitized": lambda: False, "request_cpu_devices": lambda n: None, "jaxlib_version": lambda: (0, 12, 0),
+        "capture_stdout": _captured, "check_grads": lamina.test_util.check_grads,
+        "check_jvp": lamina.test_util.check_jvp, "check_vjp": lamina.test_util.check_vjp,
+    })  # fmt: skip
 
 
 @contextlib.contextmanager
@@ -312,6 +205,98 @@ def _captured() -> Iterator[Callable[[], str]]:
 
     with contextlib.redirect_stdout(io.StringIO()) as out:
         yield out.getvalue
+
+
+class _States:
+    """Settings by JAX's names, to be set for a block; those that lamina has not set nothing."""
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        import lamina
+
+        return getattr(lamina.config, name.removeprefix("jax_"), contextlib.nullcontext)
+
+
+_STATES = _States()
+
+
+def _config() -> dict[str, Any]:
+    def flag(name: str, default: Any, *args: Any, **kwargs: Any) -> Any:
+        text = os.environ.get(name.upper())
+        value = type(default)(default if text is None else int(text) if text.isdecimal() else text)
+        return types.SimpleNamespace(value=value, name=name)
+
+    def boolean(variable: str, default: bool) -> bool:
+        return os.environ.get(variable, str(default)).lower() in ("1", "true", "yes")
+
+    def read(name: str) -> Any:
+        import lamina
+
+        try:
+            return lamina.config.read(name.removeprefix("jax_"))
+        except (AttributeError, KeyError, ValueError):
+            return None
+
+    modes = enum.IntEnum("ExplicitX64Mode", ("WARN", "ERROR", "ALLOW"))
+    return {"ExplicitX64Mode": modes, "string_flag": flag, "int_flag": flag, "bool_flag": flag, "bool_env": boolean,
+            "config_states": _STATES, "_read": read}  # fmt: skip
+
+
+def _dtypes() -> dict[str, Any]:
+    import ml_dtypes
+    import numpy as np
+
+    import lamina
+
+    narrow = {n: getattr(ml_dtypes, n) for n in dir(ml_dtypes) if re.match(r"b?float|u?int\d", n)}
+    integers = [np.dtype(narrow[n]) for n in ("int2", "uint2", "int4", "uint4")]
+    given: dict[str, Any] = {n: getattr(lamina.numpy, n, t) for n, t in narrow.items()}
+    scalars = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
+
+    def default(scalar: Any) -> Callable[[], Any]:
+        return lambda: lamina.numpy.asarray(scalar).dtype
+
+    def wide_enough(dtype: Any) -> Any:
+        dtype = np.dtype(dtype)
+        wide = {"bool", "int2", "int4", "int8", "int16", "int32", "uint2", "uint4", "uint8", "uint16", "uint32"}
+        return default(0.0)() if dtype.name in {*wide, "int64", "uint64"} else dtype
+
+    def complex_of(dtype: Any) -> Any:
+        return np.dtype("complex128" if wide_enough(dtype).name in ("float64", "complex128") else "complex64")
+
+    kinds = {"b": default(False), "i": default(0), "f": default(0.0), "c": default(0j)}
+    sizes = (2, 4, 8, 16, 32, 64)
+    types = [np.dtype(bool), *(np.dtype(narrow.get(f"{k}int{n}", f"{k}int{n}")) for k in ("u", "") for n in sizes)]
+    types += [np.dtype(t) for n, t in narrow.items() if "float" in n]
+    types += [np.dtype(n) for n in ("float16", "float32", "float64", "complex64", "complex128")]
+    kinds["u"] = lambda: np.dtype(f"uint{8 * default(0)().itemsize}")
+    return {**narrow, **given, "int1": None, "uint1": None, "_intn_dtypes": integers,
+            "_jax_types": types, "_weak_types": [int, float, complex],
+            "_float8_dtypes": [t for t in types if "float8" in t.name],
+            "python_scalar_types_to_dtypes": {t: np.dtype(name) for t, name in scalars.items()},
+            "default_types": kinds, "default_int_dtype": kinds["i"], "default_uint_dtype": kinds["u"],
+            "default_float_dtype": kinds["f"], "default_complex_dtype": kinds["c"],
+            "to_inexact_dtype": wide_enough, "to_complex_dtype": complex_of,
+            "to_floating_dtype": lambda d: lamina.numpy.finfo(wide_enough(d)).dtype,
+            "to_numeric_dtype": lambda d: np.dtype("int32" if np.dtype(d) == bool else d),
+            "supports_inf": lambda d: np.dtype(d).name not in ("float8_e4m3b11fnuz", "float8_e4m3fn",
+                "float8_e4m3fnuz", "float8_e5m2fnuz") and lamina.numpy.issubdtype(d, np.inexact)}  # fmt: skip
+
+
+def _promotion() -> dict[str, Any]:
+    import lamina
+    import lamina.numpy as jnp
+
+    def promote(*xs: Any) -> list[Any]:
+        dtype = jnp.result_type(*xs)
+        return [lamina.lax.convert_element_type(x, dtype) for x in xs]
+
+    def inexact(*xs: Any) -> list[Any]:
+        dtype = jnp.result_type(*xs)
+        if not jnp.issubdtype(dtype, jnp.inexact):
+            dtype = jnp.zeros(()).dtype
+        return [lamina.lax.convert_element_type(x, dtype) for x in xs]
+
+    return {"promote_dtypes": promote, "promote_dtypes_inexact": inexact}
 
 
 # --- Modules of JAX's inside ---------------------------------------------------------------------
@@ -355,16 +340,24 @@ _FIXED = {
     "jax._src.sharding.Sharding": "lamina.sharding:Sharding",
     "jax._src.named_sharding.DuplicateSpecError": ValueError,
     "jax._src.sharding.IndivisibleError": ValueError,
+    "jax._src.core.Primitive": "lamina.extend.core:Primitive",
+    "jax._src.xla_bridge.devices": "lamina:devices",
+    "jax._src.xla_bridge.local_devices": "lamina:local_devices",
+    "jax._src.util.install_failure_signal_handler": lambda: None,
+    "jax._src.dispatch.xla_primitive_callable": types.SimpleNamespace(
+        cache_info=lambda: types.SimpleNamespace(misses=0), cache_clear=lambda: None
+    ),
+    "jax._src.lib.version": (0, 12, 0),
     "jax._src.lib.ifrt_version": 10**6,
     "jax._src.lib.jaxlib_extension_version": 10**6,
 }
 _PACKAGES = {"jax._src", *(f"jax._src.{name}" for name in ("interpreters", "internal_test_util", "lax", "lib",
-             "random"))}  # fmt: skip
+             "random", "numpy"))}  # fmt: skip
 _ABSENT = ("lamina.experimental.primal_tangent_dtype",)
 """Names of JAX's that files import and lamina has not."""
 _MEANT = ("array", "shard_map", "mesh", "sharding", "sharding_impls", "named_sharding", "partition_spec", "pjit",
           "core", "dtypes", "tree_util", "config", "layout", "api", "custom_derivatives", "ad_checkpoint", "stages",
-          "lib", "literals")  # fmt: skip
+          "lib", "literals", "lax", "prng")  # fmt: skip
 """Modules whose names are what lamina has of the same name."""
 
 
@@ -374,9 +367,15 @@ def _module(name: str, names: dict[str, Any] | None = None) -> types.ModuleType:
     made.__dict__.update(names or {})
 
     def find(attribute: str) -> Any:
+        if attribute == "__version__" and not name.startswith("jax._src"):
+            return importlib.import_module("lamina.as_jax").jax.__version__
         if attribute.startswith("__"):
             raise AttributeError(attribute)
         full = f"{name}.{attribute}"
+        if name == "jax._src.lax" and attribute != "lax":  # the package has the public names, too
+            public = getattr(importlib.import_module("lamina.lax"), attribute, None)
+            if public is not None and not isinstance(public, types.ModuleType):
+                return public
         if name in _PACKAGES and full not in _FIXED:
             raise AttributeError(attribute)  # a module, to be imported
         value = _found(full, name.rpartition(".")[2], attribute)
@@ -414,6 +413,10 @@ def _found(full: str, module: str, attribute: str) -> Any:
             return value
         home, _, there = value.partition(":")
         return functools.reduce(getattr, there.split("."), importlib.import_module(home))
+    if module in ("ad", "batching", "mlir", "xla", "pxla"):
+        value = getattr(importlib.import_module(f"lamina.interpreters.{module}"), attribute, None)
+        if value is not None:
+            return value
     if module in _MEANT:
         for home in _HOMES:
             value = getattr(importlib.import_module(home), attribute, None)
@@ -422,10 +425,24 @@ def _found(full: str, module: str, attribute: str) -> Any:
     return Missing(full)
 
 
+class _Helper(importlib.machinery.SourceFileLoader):
+    """A module of JAX's that is made for tests."""
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        super().exec_module(module)
+        if module.__name__ == "jax._src.test_util":
+            _adapt_test_util(module)
+
+
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """JAX's inside, and modules that lamina has not."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
+        if fullname.removeprefix("jax._src.") in _HELPERS:
+            path = str(Path(*fullname.split(".")).with_suffix(".py").resolve())
+            return importlib.util.spec_from_file_location(
+                fullname, path, loader=_Helper(fullname, path)
+            )
         if fullname.startswith("jax._src"):
             return importlib.util.spec_from_loader(fullname, self)
         if fullname.startswith(("jax.", "jaxlib")) and fullname != "jax.":
@@ -440,9 +457,9 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return None
 
     def create_module(self, spec: Any) -> types.ModuleType:
-        if spec.name == "jax._src.test_util":
-            return _test_util()
-        return _module(spec.name, _lists() if spec.name == "jax._src.util" else None)
+        made = {"util": _lists, "config": _config, "dtypes": _dtypes, "numpy.util": _promotion}
+        names = made.get(spec.name.removeprefix("jax._src."))
+        return _module(spec.name, names and names())
 
     def exec_module(self, module: types.ModuleType) -> None:
         pass

@@ -7,7 +7,7 @@ from jax.experimental import jet as jax_jet
 
 import lamina
 import lamina.numpy as jnp
-from lamina.experimental.jet import jet
+from lamina.experimental.jet import fact, jet, zero_series
 from lamina.experimental.ode import odeint
 
 
@@ -56,3 +56,12 @@ def test_odeint_and_its_gradients() -> None:
     np.testing.assert_allclose(slope, [np.exp(-1.5)] * 2, rtol=1e-4)
     with pytest.raises(TypeError, match="must be arrays or scalars"):
         odeint(lambda y, t, s: y, 1.0, times, "text")
+
+
+def test_jet_of_an_argument_that_stays() -> None:
+    series = ((1.0, 0.5), zero_series)
+    got = jet(lambda x, y: jnp.sin(x) * y, (0.3, 2.0), series)
+    want = jet(lambda x, y: jnp.sin(x) * y, (0.3, 2.0), ((1.0, 0.5), (0.0, 0.0)))
+    np.testing.assert_allclose(got[1], want[1], rtol=1e-6)
+    assert fact(5) == 120.0
+    np.testing.assert_allclose(fact(jnp.array([0.0, 4.0])), [1, 24], rtol=1e-5)

@@ -313,3 +313,98 @@ def test_narrow_dtypes(name):
         known.view(np.uint8))
     with pytest.raises(errors.TypePromotionError, match="implicit"):
         jnp.asarray(known) + np.float32(1)
+
+
+NARROW = ("int2", "int4", "uint2", "uint4", "int8", "int16", "uint32")
+
+
+@pytest.mark.parametrize("to", NARROW)
+@pytest.mark.parametrize("dtype", NARROW)
+def test_view_counts_bits(dtype, to):
+    given = RNG.integers(0, 2, size=(3, 64)).astype(dtype)
+    check(lambda m, x: m.np.asarray(x).view(to), given)
+
+
+@pytest.mark.parametrize("shape, axis", [
+    ((2, 4, 5), 0), ((3, 3, 5), 1), ((3, 1, 5), 1), ((4,), -1), ((4, 4), 2), ((4, 1), 0), ((), 1),
+])  # fmt: skip
+def test_trapezoid_with_distances_of_any_shape(shape, axis):
+    y, dx = RNG.normal(size=(3, 4, 5)), RNG.uniform(size=shape)
+    got = jnp.trapezoid(y.astype(np.float32), dx=dx.astype(np.float32), axis=axis)
+    np.testing.assert_allclose(got, np.trapezoid(y, dx=dx, axis=axis), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int8", "uint8"])
+def test_unravel_index_of_a_traced_shape(dtype):
+    index = np.arange(12).astype(dtype) - np.dtype(dtype).type(0 if dtype == "uint8" else 8)
+    for got, want in zip(
+        lamina.jit(jnp.unravel_index)(index, (2, 3)), jnp.unravel_index(index, (2, 3)), strict=True
+    ):
+        assert got.dtype == want.dtype == dtype
+        np.testing.assert_array_equal(got, want)
+
+
+def test_ravel_multi_index_has_the_dtype_of_its_indices():
+    i = np.array([0, 1], np.int8)
+    check(lambda m, i: m.np.ravel_multi_index((i, i), (2, 3), mode="ignore"), i)
+    check(lambda m, i: m.np.ravel_multi_index((i, i), (2, 3), "wrap", dtype="uint8"), i)
+    with pytest.raises(ValueError, match="int8 can't hold"):
+        jnp.ravel_multi_index((i, i), (20, 30))
+    with pytest.raises(ValueError, match="integers, got dtype float32"):
+        jnp.ravel_multi_index((i, i), (2, 3), dtype="float32")
+
+
+@pytest.mark.parametrize("dtype", ["int16", "int32", "float32"])
+@pytest.mark.parametrize("period", [4, 2.5])
+@pytest.mark.parametrize("discont", [None, 3, 1.5])
+def test_unwrap_promotes_its_period(dtype, period, discont):
+    x = RNG.integers(-20, 20, size=(2, 9)).astype(dtype)
+    got = jnp.unwrap(x, discont=discont, period=period)
+    want = np.unwrap(x, discont=discont, period=period)
+    assert got.dtype == (dtype if isinstance(period, int) else "float32")
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+ABSTRACT = (np.generic, np.number, np.integer, np.inexact, np.floating, np.complexfloating)
+
+
+@pytest.mark.parametrize("kind", ABSTRACT)
+@pytest.mark.parametrize("dtype", ["bfloat16", "int4", "float8_e5m2", "float32", "bool_"])
+def test_issubdtype_of_abstract_types(kind, dtype):
+    concrete = getattr(jnp, dtype)
+    assert not jnp.issubdtype(kind, concrete)
+    assert jnp.issubdtype(concrete, np.generic)
+
+
+def test_issubdtype_of_extended_types():
+    extended, key = lamina.dtypes.extended, lamina.dtypes.prng_key
+    above = {extended: {extended, np.generic}, key: {key, extended, np.generic}}
+    for a in (extended, key):
+        for b in (extended, key, np.generic, np.number, np.float32):
+            assert jnp.issubdtype(a, b) == (b in above[a])
+
+
+@pytest.mark.parametrize("name", ["nin", "nout", "nargs", "identity"])
+def test_what_a_ufunc_says_of_itself_is_read_only(name):
+    for f in (jnp.add, jnp.frompyfunc(lambda x, y: x + y, 2, 1)):
+        getattr(f, name)
+        with pytest.raises(AttributeError):
+            setattr(f, name, None)
+
+
+def test_functions_whose_parts_differ_in_dtype_under_strict_promotion():
+    with lamina.numpy_dtype_promotion("strict"):
+        assert jnp.mgrid[1:6:8j, 2:4].dtype == "float32"
+        value, sign = lamina.nn.logsumexp(jnp.array([1j, 2 + 1j]), return_sign=True)
+        assert (value.dtype, sign.dtype) == ("float32", "complex64")
+
+
+def test_bytes_of_a_traced_array():
+    with pytest.raises(errors.ConcretizationTypeError, match="tobytes"):
+        lamina.jit(lambda x: x.tobytes())(X)
+
+
+def test_sizes_of_an_image_are_integers():
+    assert lamina.image.resize(X, jnp.array([6, 2]), "nearest").shape == (6, 2)
+    with pytest.raises(TypeError):
+        lamina.image.resize(X, [6.5, 2], "linear")

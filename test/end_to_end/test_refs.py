@@ -114,3 +114,17 @@ def test_refs_elsewhere_change_no_message():
     with pytest.raises(TypeError, match="at path x"):
         lamina.jit(lambda x: x)("text")
     assert ref[...].shape == (2,)
+
+
+def test_what_a_ref_says_of_itself():
+    for lib, np_ in ((jax, xnp), (lamina, jnp)):
+        ref = lib.new_ref(np_.zeros((3, 2)))
+        assert len(ref) == 3 and int(lib.jit(lambda ref=ref, np_=np_: np_.int32(len(ref)))()) == 3
+        assert ref.sharding == ref[...].sharding
+
+
+def test_a_ref_is_freed_once():
+    ref = lamina.new_ref(jnp.zeros(3))
+    lamina.free_ref(ref)
+    with pytest.raises(RuntimeError, match="freed before"):
+        lamina.free_ref(ref)

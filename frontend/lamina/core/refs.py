@@ -60,6 +60,16 @@ class Ref:
     ndim = property(lambda self: self.aval.ndim)
     size = property(lambda self: self.aval.size)
 
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a ref of rank 0")
+        return int(self.shape[0])
+
+    @property
+    def sharding(self) -> Any:
+        """Where the value lies."""
+        return self.read().sharding
+
     def read(self) -> Any:
         """The value."""
         if self._value is None:
@@ -84,6 +94,8 @@ class Ref:
 
     def free(self) -> None:
         """Gives the array up: the ref can't be used any more."""
+        if self._value is None:
+            raise RuntimeError("a ref is freed that was freed before")
         self._value = None
 
     def __getitem__(self, index: Any) -> Any:

@@ -359,6 +359,12 @@ class Tracer:
             raise errors.ConcretizationTypeError(self, "The problem arose with the `tolist` method.")
         return np.asarray(value).tolist()
 
+    def tobytes(self, order: str = "C") -> bytes:
+        value = self.concrete()
+        if value is None:
+            raise errors.ConcretizationTypeError(self, "The problem arose with the `tobytes` method.")
+        return np.asarray(value).tobytes(order)  # type: ignore[arg-type]
+
     def item(self, *args: int) -> Any:
         value = self.concrete()
         if value is None:

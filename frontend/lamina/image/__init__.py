@@ -7,6 +7,7 @@ Where the scale is known and most weights are zero, it is a sum of a few samples
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -67,7 +68,7 @@ def _prepared(name: str, image: Any, shape: Sequence[int], method: str | ResizeM
     """The arguments of a resampling function, checked."""
     check_arraylike(name, image)
     image = jnp.asarray(image)
-    shape = tuple(int(n) for n in shape)
+    shape = tuple(map(operator.index, shape))
     if len(shape) != len(image.shape):
         raise ValueError("shape must have length equal to the number of dimensions of x; "
                          f" {shape} vs {tuple(image.shape)}")  # fmt: skip

@@ -121,7 +121,7 @@ def _logsumexp(a: Any, b: Any, where: Any, *, axes: tuple[int, ...], keepdims: b
     real = a if a.dtype.kind != "c" else lax.real(a)
     greatest = _greatest(real, axes, where)
     greatest = lax.stop_gradient(jnp.where(jnp.isfinite(greatest), greatest, 0))
-    terms = jnp.exp(_only(a, where) - greatest)
+    terms = jnp.exp(_only(a, where) - greatest.astype(a.dtype))
     if b is not None:
         terms = b * terms
     total = jnp.sum(terms, axes, keepdims=keepdims, where=where)
@@ -132,7 +132,7 @@ def _logsumexp(a: Any, b: Any, where: Any, *, axes: tuple[int, ...], keepdims: b
             size = jnp.where(sign < 0, jnp.nan, size)
         total = total if not signed and a.dtype.kind == "c" else size
     back = greatest if keepdims else lax.squeeze(greatest, axes)
-    return jnp.log(total) + back, sign
+    return jnp.log(total) + back.astype(total.dtype), sign
 
 
 def logmeanexp(

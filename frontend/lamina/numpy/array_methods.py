@@ -13,6 +13,7 @@ from lamina.array import ArrayImpl
 from lamina.core import dtypes
 from lamina.core.library import library
 from lamina.core.trace import Tracer, is_array_like, makes_array
+from lamina.dtypes import itemsize_bits
 from lamina.numpy import (
     arithmetic,
     array_api,
@@ -226,7 +227,7 @@ def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
         if parts.shape[-1] % 2:
             raise ValueError(_NOT_DIVISIBLE)
         return lax.complex(parts[..., ::2], parts[..., 1::2])
-    wide, narrow = to.itemsize, self.dtype.itemsize
+    wide, narrow = itemsize_bits(to), itemsize_bits(self.dtype)
     target = np.dtype(np.uint8) if to == np.bool_ else to
     if wide == narrow:
         out = lax.bitcast_convert_type(self, target)

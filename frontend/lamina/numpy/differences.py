@@ -22,10 +22,10 @@ from lamina.numpy.promotion import (
     canonical_axes,
     canonical_axis,
     check_arraylike,
-    convert,
     literal,
     pick,
     promote_args_inexact,
+    promote_dtypes,
     promote_inexact,
 )  # fmt: skip
 
@@ -112,7 +112,7 @@ def trapezoid(
 
     y     an array
     x     the positions of the samples, a vector or of y's shape
-    dx    their distance without x
+    dx    their distance without x: a number, a vector along the axis, or what broadcasts against y
     axis  the axis
 
     >>> jnp.trapezoid(jnp.array([1.0, 2.0, 3.0]))
@@ -126,6 +126,9 @@ def trapezoid(
     if x is None:
         (y,) = promote_args_inexact("trapezoid", y)
         width: Any = dx
+        if np.ndim(dx) > 1:  # it broadcasts against y as y is given
+            axes = range(len(y.shape) - np.ndim(dx))
+            width = moveaxis(lax.expand_dims(asarray(dx), axes), axis, -1)
     else:
         y, x = promote_args_inexact("trapezoid", y, x)
         width = diff(x) if np.ndim(x) == 1 else moveaxis(diff(x, axis=axis), axis, -1)
@@ -237,10 +240,7 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1,
     [0, 3, 5, 7]
     """
     check_arraylike("unwrap", p, period, *([] if discont is None else [discont]))
-    x = asarray(p)
-    if discont is None:
-        x, period = promote_inexact(x, period) if not dtypes.is_integer(x.dtype) or (
-            isinstance(period, float)) else (x, convert(period, x.dtype))  # fmt: skip
+    x, period = promote_dtypes(asarray(p), period)
     at = canonical_axis(axis, len(x.shape))
     if not x.shape[at]:
         return asarray(x)

@@ -9,6 +9,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from lamina import lax
+from lamina.config import numpy_dtype_promotion
 from lamina.core import dtypes
 from lamina.core.library import library
 from lamina.numpy.creation import array, as_shape, asarray
@@ -127,7 +128,9 @@ class _Grid:
         if isinstance(key, slice):
             return _range(key, self._name)
         axes = [_range(k, self._name) for k in key]
-        axes = [asarray(a) for a in promote_dtypes(*axes)] if axes else []
+        if axes:
+            with numpy_dtype_promotion("standard"):  # the ranges' dtypes are not the caller's choice
+                axes = [asarray(a) for a in promote_dtypes(*axes)]
         grid = meshgrid(*axes, indexing="ij", sparse=self._sparse)
         if self._sparse:
             return list(grid)

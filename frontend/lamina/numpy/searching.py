@@ -15,6 +15,7 @@ import numpy as np
 from lamina import lax
 from lamina.core import dtypes
 from lamina.core.library import library
+from lamina.core.trace import Tracer
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import as_shape, asarray, astype_array
 from lamina.numpy.logic import truth
@@ -30,7 +31,9 @@ from lamina.numpy.promotion import (
     pick,
     promote_dtypes,
     promote_inexact,
+    requested_dtype,
 )  # fmt: skip
+from lamina.numpy.type_functions import result_type
 
 
 def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
@@ -333,13 +336,16 @@ def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Array, ...]:
     """For each axis the index of what flat indices name; those out of range are clamped.
 
     indices  integers
-    shape    the shape of the array that they index
+    shape    the shape of the array that they index: ints, or traced integers
 
     >>> [i.tolist() for i in jnp.unravel_index(jnp.array([0, 5]), (2, 3))]
     [[0, 1], [0, 2]]
     """
     check_arraylike("unravel_index", indices)
     index = asarray(indices)
+    sizes = tuple(shape) if isinstance(shape, Sequence) else (shape,)
+    if any(isinstance(d, Tracer) and d.concrete() is None and not d.shape for d in sizes):
+        return _unravel_traced(index, sizes)
     dims = as_shape(shape)
     total = math.prod(dims)
     n = literal(index, total)
@@ -353,15 +359,34 @@ def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Array, ...]:
     return tuple(reversed(out))
 
 
+def _unravel_traced(index: Array, sizes: tuple[Any, ...]) -> tuple[Array, ...]:
+    from lamina.numpy.arithmetic import divmod as divmod_
+    from lamina.numpy.logic import greater, less
+
+    places: list[Array] = []
+    for size in reversed(sizes):
+        index, place = divmod_(index, size)
+        places.insert(0, place)
+    # What is left is 0 in range, and -1 where a negative index counts from the end.
+    above = greater(index, 0)
+    below = less(index, -1) if dtypes.is_signed(index.dtype) else np.False_
+    last = (asarray(size).astype(p.dtype) - 1 for p, size in zip(places, sizes, strict=True))
+    return tuple(
+        pick(above, end, pick(below, literal(p, 0), p)) for p, end in zip(places, last, strict=True)
+    )
+
+
 def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mode: str = "raise",
                       order: str = "C", *, dtype: DTypeLike | None = None) -> Array:  # fmt: skip
     """The flat index of what an index for each axis names. mode "raise" needs concrete indices.
 
     multi_index  integers for each axis
     dims         the shape of the array that they index
-    mode         "raise", "clip" or "wrap"
+    mode         "raise", "clip", "wrap", or "ignore" where all are known to be in range
     order        "C" or "F"
-    dtype        the dtype of the result
+    dtype        of the result, by default that to which the indices promote
+
+    Raises ValueError where the dtype is no integer's or too narrow, or an index is out of range.
 
     >>> jnp.ravel_multi_index((jnp.array([1]), jnp.array([2])), (2, 3)).tolist()
     [5]
@@ -373,6 +398,14 @@ def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mod
     check_arraylike("ravel_multi_index", *multi_index)
     sizes = as_shape(tuple(dims))
     given = [asarray(i) for i in multi_index]
+    to = requested_dtype(dtype, "ravel_multi_index", keep=result_type(int, *given))
+    if not dtypes.is_integer(to):
+        raise ValueError(f"ravel_multi_index: indices are integers, got dtype {to}")
+    if math.prod(sizes) - 1 > np.iinfo(to).max:
+        raise ValueError(
+            f"ravel_multi_index: {to} can't hold the indices of an array of shape {sizes}: give a "
+            "dtype that can"
+        )
     if mode == "raise":
         for i, n in zip(given, sizes, strict=True):
             known = concrete_or_error(
@@ -389,13 +422,13 @@ def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mod
         ]
     elif mode == "wrap":
         given = [remainder(i, literal(i, n)) for i, n in zip(given, sizes, strict=True)]
-    else:
-        raise ValueError(f"invalid mode={mode!r}. Expected 'raise', 'wrap', or 'clip'")
+    elif mode != "ignore":
+        raise ValueError(f"invalid mode={mode!r}. Expected 'raise', 'wrap', 'clip', or 'ignore'")
     if order not in ("C", "F"):
         raise ValueError(f"invalid order={order!r}. Expected 'C' or 'F'")
     if order == "F":
         sizes, given = sizes[::-1], given[::-1]
-    out: Any = np.zeros((), dtypes.canonicalize(np.int64))
+    out: Any = np.zeros((), to)
     for i, n in zip(given, sizes, strict=True):
-        out = add(multiply(out, np.asarray(n).astype(np.int32)), i)
-    return out if dtype is None else astype_array(out, dtype)
+        out = add(multiply(out, np.asarray(n).astype(to)), astype_array(i, to))
+    return asarray(out)

@@ -109,8 +109,11 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
     >>> jnp.issubdtype("float16", jnp.floating)
     True
     """
-    if getattr(arg1, "type", None) is prng_key or arg2 in (extended, prng_key):
-        return arg2 in (extended, prng_key, np.generic) and getattr(arg1, "type", arg1) is prng_key
+    kind = getattr(arg1, "type", arg1)
+    special = kind is extended or kind is prng_key
+    if special or arg2 in (extended, prng_key):
+        above = (extended, prng_key, np.generic) if kind is prng_key else (extended, np.generic)
+        return special and arg2 in above
     if not isinstance(arg1, type) or not issubclass(arg1, np.generic):
         arg1 = _dtype_of(arg1)
     if isinstance(arg2, type) and issubclass(arg2, np.generic):
@@ -118,7 +121,13 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
     if isinstance(arg2, type) and arg2 in (float, complex, int, bool):
         return dtypes.issubdtype(arg1, {float: np.floating, complex: np.complexfloating,
                                         int: np.integer, bool: np.bool_}[arg2])  # fmt: skip
+    if isinstance(arg1, type) and arg1 in _ABSTRACT:
+        return False  # nothing abstract is below a dtype
     return np.dtype(arg1) == _dtype_of(arg2)
+
+
+_ABSTRACT = (np.generic, np.number, np.integer, np.signedinteger, np.unsignedinteger, np.inexact, np.floating,
+             np.complexfloating, np.flexible, np.character)  # fmt: skip
 
 
 def isdtype(dtype: DTypeLike, kind: Any) -> bool:

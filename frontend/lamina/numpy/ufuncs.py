@@ -46,13 +46,17 @@ class ufunc:
         self.__name__ = name or func.__name__
         self.__doc__ = func.__doc__
         self.__wrapped__ = func
-        self.nin = operator.index(nin)
-        self.nout = operator.index(nout)
-        self.nargs = operator.index(nargs or nin)
-        self.identity = identity
-        self._func = func
+        self._signature = operator.index(nin), operator.index(nout), operator.index(nargs or nin)
+        self._identity = identity
         self._call = call if call is not None else _vectorized(func)
         self._own = {"reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
+
+    # Read-only, as NumPy's: functions that were given a ufunc rely on them.
+    nin = property(lambda self: self._signature[0])
+    nout = property(lambda self: self._signature[1])
+    nargs = property(lambda self: self._signature[2])
+    identity = property(lambda self: self._identity)
+    _func = property(lambda self: self.__wrapped__)
 
     def __repr__(self) -> str:
         return f"<{library}.numpy.ufunc {self.__name__!r}>"
