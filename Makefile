@@ -15,6 +15,10 @@ PROCESSOR_TESTS := $(addprefix test/,runtime/test_processor.py end_to_end/test_p
 	$(addprefix backends/test_,kernel.py quotients.py scan.py vectors.py))
 PROCESSOR_LIT := test/backends
 MACHINE := haswell
+# An editable installation knows the modules that there were when it was made: another list, another file.
+MODULES := $(VENV)/modules-$(shell find frontend dialects passes backends runtime tools -name '*.py' | LC_ALL=C sort | \
+	cksum | cut -d' ' -f1)
+FOR_TESTS := $(VENV)/made-for-test $(MODULES)
 NATIVE := CMakeLists.txt $(wildcard $(addprefix runtime/src/,*.cpp *.h pjrt/*.cpp pjrt/*.h))
 
 # Tests start many interpreters: bytecode is kept even where the shell says otherwise.
@@ -30,75 +34,79 @@ help:  ## what each target does
 # The demo needs less than the tests; an environment made for the tests serves both.
 $(VENV)/made-for-test: pyproject.toml $(NATIVE)
 	$(PYTHON) tools/make_venv.py $(VENV) test
-	@touch $(VENV)/made-for-demo $@
+	@touch $(VENV)/made-for-demo $(MODULES) $@
 
 $(VENV)/made-for-demo: pyproject.toml $(NATIVE)
 	$(PYTHON) tools/make_venv.py $(VENV) demo
-	@touch $@
+	@touch $(MODULES) $@
 
-setup: $(VENV)/made-for-test  ## make .venv with everything for development
+$(MODULES): | $(VENV)/made-for-demo
+	$(BIN)/pip install -q --no-build-isolation --no-deps -e .
+	@rm -f $(VENV)/modules-* && touch $@
 
-build:  ## rebuild the native runtime; also after a module was renamed or removed
+setup: $(FOR_TESTS)  ## make .venv with everything for development
+
+build:  ## rebuild the native runtime
 	@test -x $(BIN)/python || $(MAKE) setup
 	$(BIN)/pip install -q --no-build-isolation --no-deps -e .
 
-demo: $(VENV)/made-for-demo  ## train a classifier of handwritten digits, show what was compiled
+demo: $(VENV)/made-for-demo $(MODULES)  ## train a classifier of handwritten digits, show what was compiled
 	$(BIN)/python examples/digits.py
 
 test: pytest lit  ## all tests
 
 test-as: TESTS := $(PROCESSOR_TESTS)
 test-as: LIT := $(PROCESSOR_LIT)
-test-as: $(VENV)/made-for-test  ## tests as on another machine: MACHINE=zen5 TESTS=test LIT=test
+test-as: $(FOR_TESTS)  ## tests as on another machine: MACHINE=zen5 TESTS=test LIT=test
 	$(BIN)/python test/run_as.py $(MACHINE) $(MAKE) pytest lit TESTS="$(TESTS)" LIT="$(LIT)"
 
-pytest: $(VENV)/made-for-test  ## the tests in Python
+pytest: $(FOR_TESTS)  ## the tests in Python
 	$(BIN)/pytest -q -n $(JOBS) $(TESTS)
 
-lit: $(VENV)/made-for-test  ## the tests of passes and lowerings
+lit: $(FOR_TESTS)  ## the tests of passes and lowerings
 	$(BIN)/lit -q -j $(JOBS) $(LIT)
 
-fuzz: $(VENV)/made-for-test  ## damaged programs, artifacts and store entries; FUZZ="--cases 5000 text" for more
+fuzz: $(FOR_TESTS)  ## damaged programs, artifacts and store entries; FUZZ="--cases 5000 text" for more
 	$(BIN)/python test/fuzz/fuzz.py $(or $(FUZZ),--seconds 60)
 
-sanitize: $(VENV)/made-for-test  ## the native runtime's tests with ASan and UBSan, then with TSan
+sanitize: $(FOR_TESTS)  ## the native runtime's tests with ASan and UBSan, then with TSan
 	$(BIN)/python test/sanitize.py $(SANITIZE)
 
-lint: $(VENV)/made-for-test  ## style of Python and C++, direction of imports
+lint: $(FOR_TESTS)  ## style of Python and C++, direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/clang-format --dry-run --Werror $(filter-out CMakeLists.txt,$(NATIVE))
 	$(BIN)/python tools/check_layers.py
 
-format: $(VENV)/made-for-test  ## put imports and C++ into their style
+format: $(FOR_TESTS)  ## put imports and C++ into their style
 	$(BIN)/ruff check --fix --select I .
 	$(BIN)/clang-format -i $(filter-out CMakeLists.txt,$(NATIVE))
 
-typecheck: $(VENV)/made-for-test  ## mypy, over a tree of links that looks as the wheel does
+typecheck: $(FOR_TESTS)  ## mypy, over a tree of links that looks as the wheel does
 	@rm -rf build/typing && mkdir -p build/typing
 	@cp -rs $(CURDIR)/frontend/lamina build/typing/lamina
 	@for part in dialects passes backends runtime tools; do \
 	  rm -rf build/typing/lamina/$$part; cp -rs $(CURDIR)/$$part build/typing/lamina/$$part; done
 	$(BIN)/mypy
 
-docs: $(VENV)/made-for-test  ## generate the tables of docs/ from the code
+docs: $(FOR_TESTS)  ## generate the tables of docs/ from the code
 	$(BIN)/python -m lamina.tools.gen_docs
 
-gpu-registers: $(VENV)/made-for-test  ## generate docs/cuda-registers.md; CLASSES="softmax scan" for some rows
+gpu-registers: $(FOR_TESTS)  ## generate docs/cuda-registers.md; CLASSES="softmax scan" for some rows
 	$(BIN)/python test/cuda_registers.py $(CLASSES)
 
-bench: $(VENV)/made-for-test  ## measure against JAX; BENCH="--quick --only matmul" for a part
+bench: $(FOR_TESTS)  ## measure against JAX; BENCH="--quick --only matmul" for a part
 	$(BIN)/python -m benchmarks --json out/benchmarks.json --chart out/benchmarks.png $(BENCH)
 
-gpu-check: $(VENV)/made-for-test  ## on a machine with a GPU: exchange, rates, demo and samples, to out/gpu.json
+gpu-check: $(FOR_TESTS)  ## on a machine with a GPU: exchange, rates, demo and samples, to out/gpu.json
 	@mkdir -p out
 	$(BIN)/python benchmarks/gpu_check.py out/gpu.json
 
-gpu-pack: $(VENV)/made-for-test  ## pack gpu-check for a machine without a network, in out/gpu
+gpu-pack: $(FOR_TESTS)  ## pack gpu-check for a machine without a network, in out/gpu
 	$(BIN)/python benchmarks/pack_for_gpu.py out/gpu
 
 # Libraries written for JAX, in an environment of their own that also sees all that the tests' has.
 LIBRARIES := build/libraries/bin/python
-libraries: $(VENV)/made-for-test  ## run pinned libraries for JAX on lamina, compare with JAX's results
+libraries: $(FOR_TESTS)  ## run pinned libraries for JAX on lamina, compare with JAX's results
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 12))' || \
 	  { echo "the libraries need JAX 0.12, so a .venv of Python 3.12 or 3.13: remove .venv first"; exit 1; }
 	@test "$$($(LIBRARIES) -V 2>&1)" = "$$($(BIN)/python -V)" || \
@@ -110,10 +118,10 @@ libraries: $(VENV)/made-for-test  ## run pinned libraries for JAX on lamina, com
 	$(LIBRARIES) test/libraries/run.py $(PROGRAMS)
 	$(LIBRARIES) test/libraries/run.py --plugin $(PROGRAMS)
 
-jax-check: $(VENV)/made-for-test  ## JAX's own tests on lamina: CHECKOUT=jax TESTS="lax_test nn_test"
+jax-check: $(FOR_TESTS)  ## JAX's own tests on lamina: CHECKOUT=jax TESTS="lax_test nn_test"
 	$(BIN)/python test/jax_check.py $(CHECKOUT) $(TESTS)
 
-wheel-smoke: $(VENV)/made-for-test  ## build the wheel, try it in a clean environment
+wheel-smoke: $(FOR_TESTS)  ## build the wheel, try it in a clean environment
 	rm -rf dist build/smoke && mkdir -p build/smoke/elsewhere
 	$(BIN)/pip wheel -q --no-build-isolation --no-deps -C build-dir=build/smoke/native -w dist .
 	$(PYTHON) tools/make_venv.py build/smoke/venv

@@ -155,7 +155,7 @@ class PartitionSpec:
 
     def __repr__(self) -> str:
         if self.is_plain:
-            return f"P({', '.join(map(repr, self._partitions))})"
+            return f"P{self._partitions!r}"  # a tuple of one has a comma, as JAX shows it
         shown = list(map(repr, self._partitions))
         for what in ("unreduced", "reduced"):
             if axes := getattr(self, what):
