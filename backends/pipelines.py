@@ -164,6 +164,7 @@ CPU_LANES = (*CPU_CONTROL[:-1], "stablehlo-plan-buffers{own-place=32768 rotate-f
 
 # One kernel: what must be done first, each for kernels whose text has the word before it.
 CPU_KERNEL_PREPARE = (
+    ("chlo.erf ", "stablehlo-define-erf"),
     ("chlo.", "func.func(chlo-legalize-to-stablehlo)"),
     ("lamina.inout", "stablehlo-match-updated-arguments"),
     ("<0x", "stablehlo-drop-empty-tensors"),

@@ -5,6 +5,7 @@ The bars are what the formulas' docstrings promise; JAX's CPU backend is at or a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -316,6 +317,22 @@ def test_atan2(element: str) -> None:
     np.testing.assert_array_equal(np.isnan(got), ~number)
     assert ulps_off(got[number], exact[number]).max() <= 3.0
     np.testing.assert_array_equal(np.signbit(got[number]), np.signbit(exact[number]))
+
+
+def test_erf_of_f64() -> None:
+    """Beside the C library's, which is within 1 ulp itself; signs of zero, infinities, NaN."""
+    rng = np.random.default_rng(0)
+    magnitudes = [rng.uniform(low, high, SAMPLES // 4) for low, high in ((0, 1), (0.98, 1.02), (1, 7))]
+    scaled = np.exp(rng.uniform(-700, 5, SAMPLES // 4))
+    x = np.concatenate([*magnitudes, scaled, [0.0, INF, NAN, 1e308]])
+    x = np.concatenate([x, -x])
+    of = f"tensor<{x.size}xf64>"
+    run = compile_stablehlo(
+        f"func.func @main(%x: {of}) -> {of} {{\n  %r = chlo.erf %x : {of} -> {of}\n  return %r : {of}\n}}"
+    )
+    got, exact = np.asarray(run(x)[0]), np.array([math.erf(value) for value in x])
+    assert ulps_off(got, exact).max() <= 2.3
+    np.testing.assert_array_equal(np.signbit(got[~np.isnan(x)]), np.signbit(x[~np.isnan(x)]))
 
 
 BITS_OF_JAX = [
