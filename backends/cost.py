@@ -19,7 +19,7 @@ from lamina.dialects.types import DYNAMIC, dtype_of
 from lamina.dialects.vendors import ir, stablehlo_ext
 from lamina.passes.find import functions_of
 from lamina.passes.loops import find_ops
-from lamina.passes.stablehlo.analysis.facts import DotNumbers
+from lamina.passes.stablehlo.analysis.facts import DotNumbers, defining
 from lamina.passes.stablehlo.analysis.scan_order import Scan
 from lamina.records import Record
 
@@ -323,14 +323,14 @@ def _counter(loop: ir.Operation) -> tuple[int, ir.Operation, str, int] | None:
     """Of a loop that counts up to a limit: the position of its counter, the comparison, LT or LE, and the
     step."""
     cond, body = (region.blocks[0] for region in loop.regions)
-    test = _defining(cond.operations[len(cond.operations) - 1].operands[0])
+    test = defining(cond.operations[len(cond.operations) - 1].operands[0])
     if test is None or test.name != "stablehlo.compare":
         return None
     direction = str(test.attributes["comparison_direction"]).split()[-1].rstrip(">")
     position = _argument(test.operands[0], cond)
     if position is None or direction not in ("LT", "LE"):
         return None
-    following = _defining(body.operations[len(body.operations) - 1].operands[position])
+    following = defining(body.operations[len(body.operations) - 1].operands[position])
     if following is None or following.name != "stablehlo.add":
         return None
     old, step = following.operands
@@ -342,11 +342,6 @@ def _counter(loop: ir.Operation) -> tuple[int, ir.Operation, str, int] | None:
     return position, test, direction, int(by)
 
 
-def _defining(value: ir.Value) -> ir.Operation | None:
-    owner = value.owner
-    return None if isinstance(owner, ir.Block) else owner.operation
-
-
 def _argument(value: ir.Value, block: ir.Block) -> int | None:
     if isinstance(value.owner, ir.Block) and value.owner == block:
         return ir.BlockArgument(value).arg_number
@@ -354,7 +349,7 @@ def _argument(value: ir.Value, block: ir.Block) -> int | None:
 
 
 def _scalar(value: ir.Value) -> int | None:
-    op = _defining(value)
+    op = defining(value)
     if op is None or op.name != "stablehlo.constant":
         return None
     of = op.results[0].type

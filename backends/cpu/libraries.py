@@ -81,11 +81,6 @@ def library_kernel(function: ir.Operation, symbol: str, target: Target) -> tuple
     return emit(function, op, symbol, target)
 
 
-WRITTEN_IN_VECTORS = frozenset(("lamina.fft", "lamina.recurrence", "lamina.scan"))
-"""Libraries whose kernels are loops over vectors as they are written: LLVM would take as long again to look for
-others."""
-
-
 def _fft(function: ir.Operation, fft: ir.Operation, symbol: str, target: Target) -> tuple[str, int]:
     return fft_kernel(fft, symbol, target.vector_bits)
 
@@ -323,3 +318,6 @@ _LIBRARIES: dict[str, Callable[[ir.Operation, ir.Operation, str, Target], tuple[
         0,
     ),
 }
+WRITTEN_IN_VECTORS = frozenset(("lamina.fft", "lamina.recurrence", "lamina.scan"))
+"""Libraries whose kernels are loops over vectors as they are written: LLVM would take as long again to look for
+others."""

@@ -87,10 +87,10 @@ def trace_call(
                 f"{library}.tree_util.register_dataclass or register_pytree_node."
             )
         try:
-            if isinstance(x, (shape_dtype.ShapeDtypeStruct, ShapedArray)):
-                avals.append(x if isinstance(x, ShapedArray) else x.aval)
+            if isinstance(x, ShapedArray):
+                avals.append(x)
             else:
-                avals.append(get_aval(x))
+                avals.append(x.aval if isinstance(x, shape_dtype.ShapeDtypeStruct) else get_aval(x))
         except (TypeError, OverflowError) as e:
             names = arg_names(options.fun, args, kwargs)
             where = names[i] if not static_args and i < len(names) else f"leaf {i}"

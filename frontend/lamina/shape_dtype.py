@@ -38,18 +38,13 @@ class ShapeDtypeStruct:
         self.dtype = dtypes.canonicalize(dtype)
         self._place = sharding
         self.weak_type = weak_type
-        if sharding is not None:
-            self._check_place()
-
-    def _check_place(self) -> None:
+        if sharding is None:
+            return
+        from lamina.sharding.shardings import NamedSharding, check_rank
         from lamina.sharding.spec import PartitionSpec
 
-        spec = getattr(self._place, "spec", self._place)
-        if isinstance(spec, PartitionSpec) and len(spec) > len(self.shape):
-            raise ValueError(
-                f"Sharding {self._place} of a ShapeDtypeStruct is only valid for values of rank at least {len(spec)}, "
-                f"but was applied to a value of rank {len(self.shape)}"
-            )
+        if isinstance(sharding, (NamedSharding, PartitionSpec)):
+            check_rank(sharding, self.shape, "A ShapeDtypeStruct")
 
     @property
     def sharding(self) -> Any:

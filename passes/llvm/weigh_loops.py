@@ -16,6 +16,7 @@ from __future__ import annotations
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
+from lamina.passes.stablehlo.analysis.facts import made_by
 
 _MOST = 2**31 - 1  # that a weight may be
 _SIGNED_LESS = 2  # llvm.icmp's predicate "slt"
@@ -35,13 +36,11 @@ class WeighLoops(Pass):
 
 def _trips(branch: ir.Operation) -> int | None:
     """How often the loop runs at whose head a branch stands, None where that is not known."""
-    compared = _maker(branch.operands[0], "llvm.icmp")
+    compared = made_by(branch.operands[0], "llvm.icmp")
     if compared is None or ir.IntegerAttr(compared.attributes["predicate"]).value != _SIGNED_LESS:
         return None
     counter, bound = compared.operands[0], _constant(compared.operands[1])
-    if bound is None or not isinstance(counter, ir.BlockArgument):
-        return None
-    if counter.owner != branch.block:
+    if bound is None or not isinstance(counter, ir.BlockArgument) or counter.owner != branch.block:
         return None
     first = step = None
     for block in branch.block.predecessors:
@@ -50,7 +49,7 @@ def _trips(branch: ir.Operation) -> int | None:
             return None
         if (known := _constant(value)) is not None and first is None:
             first = known
-        elif (added := _maker(value, "llvm.add")) is not None and added.operands[0] == counter and step is None:
+        elif (added := made_by(value, "llvm.add")) is not None and added.operands[0] == counter and step is None:
             step = _constant(added.operands[1])
         else:
             return None
@@ -65,12 +64,6 @@ def _handed_over(block: ir.Block, argument: ir.BlockArgument) -> ir.Value | None
     return end.operands[argument.arg_number] if end.name == "llvm.br" else None
 
 
-def _maker(value: ir.Value, name: str) -> ir.Operation | None:
-    owner = value.owner
-    op = None if isinstance(owner, ir.Block) else owner.operation
-    return op if op is not None and op.name == name else None
-
-
 def _constant(value: ir.Value) -> int | None:
-    op = _maker(value, "llvm.mlir.constant")
+    op = made_by(value, "llvm.mlir.constant")
     return None if op is None else ir.IntegerAttr(op.attributes["value"]).value

@@ -65,8 +65,7 @@ class _Writer:
         trips = self._loop.trips
         start = self._low
         if trips is None:
-            length = arith.MaxSIOp(arith.SubIOp(self._high, start).result, index(0)).result
-            self._low = arith.AddIOp(start, arith.AndIOp(length, index(-by)).result).result
+            self._low = self._end_of_whole(start, by)
         elif trips < by:
             return
         else:
@@ -77,6 +76,12 @@ class _Writer:
                 self._carried = self._at(start, self._carried)
                 return
         self._carried = self._repeated(start, self._low, by, lambda at, held: self._at(at, held))
+
+    def _end_of_whole(self, start: ir.Value, by: int) -> ir.Value:
+        """Where so many elements at a time, from a place on, leave fewer than that; the place itself beyond the
+        loop's end."""
+        length = arith.MaxSIOp(arith.SubIOp(self._high, start).result, index(0)).result
+        return arith.AddIOp(start, arith.AndIOp(length, index(-by)).result).result
 
     def write_rest(self, masked: bool) -> None:
         """Whole vectors that remain, one at a time, and where they are `masked` one with a mask for the lanes
@@ -90,8 +95,7 @@ class _Writer:
                 self._high, lambda at, held: self._at(at, held, self._mask(arith.SubIOp(self._high, at).result))
             )
         elif self._count > 1:
-            length = arith.MaxSIOp(arith.SubIOp(self._high, self._low).result, index(0)).result
-            end = arith.AddIOp(self._low, arith.AndIOp(length, index(-loop.lanes)).result).result
+            end = self._end_of_whole(self._low, loop.lanes)
             self._write_vectors(end, self._at)
             self._low = end
 

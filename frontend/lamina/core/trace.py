@@ -354,22 +354,20 @@ class Tracer:
         return np.asarray(value, *args, **kwargs)
 
     def tolist(self) -> Any:
-        value = self.concrete()
-        if value is None:
-            raise errors.ConcretizationTypeError(self, "The problem arose with the `tolist` method.")
-        return np.asarray(value).tolist()
+        return np.asarray(self._known("tolist")).tolist()
 
     def tobytes(self, order: str = "C") -> bytes:
-        value = self.concrete()
-        if value is None:
-            raise errors.ConcretizationTypeError(self, "The problem arose with the `tobytes` method.")
-        return np.asarray(value).tobytes(order)  # type: ignore[arg-type]
+        return np.asarray(self._known("tobytes")).tobytes(order)  # type: ignore[arg-type]
 
     def item(self, *args: int) -> Any:
+        return self._known("item").item(*args)
+
+    def _known(self, method: str) -> Any:
+        """The value, which a method needs."""
         value = self.concrete()
         if value is None:
-            raise errors.ConcretizationTypeError(self, "The problem arose with the `item` method.")
-        return value.item(*args)
+            raise errors.ConcretizationTypeError(self, f"The problem arose with the `{method}` method.")
+        return value
 
     def __format__(self, spec: str) -> str:
         if not spec:

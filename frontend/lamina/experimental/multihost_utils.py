@@ -119,7 +119,7 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Any, pspecs
 
     >>> mesh, utils = lamina.make_mesh((1,), ("x",)), lamina.experimental.multihost_utils
     >>> utils.host_local_array_to_global_array(jnp.arange(2), mesh, lamina.P("x")).sharding.spec
-    P('x')
+    P('x',)
     """
     specs = tree.broadcast_prefix(pspecs, local_inputs, lambda x: isinstance(x, PartitionSpec))
     leaves, structure = tree.flatten(local_inputs)

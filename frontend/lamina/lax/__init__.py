@@ -408,6 +408,7 @@ if _typing.TYPE_CHECKING:
     from lamina.sharding.constraint import with_sharding_constraint as with_sharding_constraint
 
 # Operations that are loaded when they are first named.
+_MODULES = frozenset({"linalg"})
 _HOMES = {
     "lamina.lax.collective_exchanges": (
         "all_to_all", "all_to_all_p", "pswapaxes", "ragged_all_to_all"
@@ -468,4 +469,4 @@ _HOMES = {
 }  # fmt: skip
 
 if not _typing.TYPE_CHECKING:  # which knows the names
-    __getattr__, __dir__ = _lazy_names(__name__, ("linalg",), _HOMES)
+    __getattr__, __dir__ = _lazy_names(__name__, _MODULES, _HOMES)

@@ -305,13 +305,16 @@ def divides(sharding: Sharding, shape: Sequence[int]) -> bool:
     return all(n % sharding.parts(dim) == 0 for dim, n in enumerate(shape))
 
 
-def check_rank(sharding: NamedSharding, shape: Sequence[int], what: str = "One array") -> None:
-    """Raises ValueError where a sharding has more dimensions than arrays of this shape."""
-    if len(sharding.spec) > len(shape):
+def check_rank(
+    sharding: NamedSharding | PartitionSpec, shape: Sequence[int], what: str = "One array"
+) -> None:
+    """Raises ValueError where a sharding, or its spec, has more dimensions than arrays of this shape."""
+    rank = len(sharding if isinstance(sharding, PartitionSpec) else sharding.spec)
+    if rank > len(shape):
         scalar = "" if shape else " For scalars the PartitionSpec should be P()"
         raise ValueError(
             f"{what} was given a sharding that does not fit. Sharding {sharding} is only valid for values of "
-            f"rank at least {len(sharding.spec)}, but was applied to a value of rank {len(shape)}.{scalar}"
+            f"rank at least {rank}, but was applied to a value of rank {len(shape)}.{scalar}"
         )
 
 
