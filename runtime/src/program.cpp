@@ -60,8 +60,9 @@ void run_and_learn(const Program& program, void** args, void** results, void* ar
   const int64_t start = now_ns();
   enter(program, args, results, arena);
   const int64_t elapsed = now_ns() - start;
-  if (!cheap && elapsed > program.longest_ns.load(std::memory_order_relaxed)) {
-    program.longest_ns.store(elapsed, std::memory_order_relaxed);
+  if (!cheap) {
+    const int64_t longest = program.longest_ns.load(std::memory_order_relaxed);
+    program.longest_ns.store(std::max(elapsed, longest - longest / 8), std::memory_order_relaxed);
   }
   if (!learning && !cheap) return;
   if (!learning) {

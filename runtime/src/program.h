@@ -55,10 +55,11 @@ struct Program {
   mutable std::atomic<int> measured{0};
   mutable std::atomic<int> long_call_debt{0};
   mutable std::atomic<int64_t> best_ns{INT64_MAX};
-  mutable std::atomic<int64_t> longest_ns{0};  // of those that were not cheap; 0 before the first
+  mutable std::atomic<int64_t> longest_ns{0};  // lately, if not cheap; 0 before the first
 
-  // Whether all calls so far were over soon: a thread that runs the next can wait with what else is
-  // asked of it, such as to see Ctrl-C.
+  // Whether calls have been over soon: a thread that runs the next can wait with what else is asked
+  // of it, such as to see Ctrl-C. A long one is forgotten after some that are not: it may have been
+  // preempted.
   bool is_short() const {
     const int64_t longest = longest_ns.load(std::memory_order_relaxed);
     return !is_large && !loops_for_long && longest > 0 && longest < kShortNs;
