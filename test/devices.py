@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 import lamina
+from lamina.sharding import AxisType, Mesh
 
 
 @pytest.fixture
@@ -14,3 +15,8 @@ def eight_devices() -> Iterator[None]:
     lamina.config.update("num_cpu_devices", 8)
     yield
     lamina.config.update("num_cpu_devices", old)
+
+
+def auto_mesh(sizes: tuple[int, ...], names: tuple[str, ...]) -> Mesh:
+    """A mesh of the first devices over whose axes the partitioner spreads arrays."""
+    return lamina.make_mesh(sizes, names, axis_types=(AxisType.Auto,) * len(sizes))

@@ -150,6 +150,7 @@ def _adapt_test_util(module: types.ModuleType) -> None:
         def tearDown(self) -> None:
             global _running
             _running = False
+            lamina.set_mesh(None)  # a test that was left out half-way has not
             module.parameterized.TestCase.tearDown(self)
 
     class BufferDonationTestCase(JaxTestCase):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from lamina import config, errors, runtime
 from lamina.array import ArrayImpl, Device
-from lamina.core import trace
+from lamina.core import current_mesh, trace
 from lamina.core.array_class import Array
 from lamina.core.avals import ShapedArray
 from lamina.core.placed import Placed
@@ -28,7 +28,7 @@ def _array_aval(x: ArrayImpl) -> ShapedArray:
 
 
 def _settings_changed(scope: str) -> None:
-    epoch = hash(config.call_key()) & 0x7FFF_FFFF
+    epoch = hash((config.call_key(), current_mesh.key())) & 0x7FFF_FFFF
     x64 = config.enable_x64.value
     _default_device_changed(scope)
     if scope == "thread":

@@ -11,7 +11,7 @@ from lamina import config, guards, programs, value_checks
 from lamina.array import ArrayImpl
 from lamina.compiler_options import applied, refuse_nested
 from lamina.control_flow.jit_call import jit_p
-from lamina.core import refs, tree
+from lamina.core import current_mesh, refs, tree
 from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, close_jaxpr, convert_constvars, eval_jaxpr
 from lamina.core.trace import Tracer, is_evaluating
 from lamina.core.tracebacks import FilteredTracebacks
@@ -60,6 +60,7 @@ def call_new(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any])
     if (
         any(isinstance(x, ArrayImpl) and x.placement is not None and x.device_number is None for x in leaves)
         or constraints
+        or current_mesh.of_programs() is not None
         or options.out_shardings is not None
         or not isinstance(entry, (FastPathEntry, PhysicalEntry))
         or guards.watching_transfers()
@@ -105,6 +106,7 @@ def _call_placed(
 ) -> Any:
     """A call with arguments or results that were placed on devices."""
     from lamina import placement
+    from lamina.sharding.explicit import on_devices
 
     names = traced.arg_names
 
@@ -116,8 +118,10 @@ def _call_placed(
     out = placement.place_results(mesh, placements, entry(leaves))
     if constraints:
         flat, treedef = tree.flatten(out)
+        meshes = [getattr(mesh, "mesh", None)]
         flat = [
-            placement.put(x, constraints[i]) if i in constraints else x for i, x in enumerate(flat)
+            placement.put(x, on_devices(constraints[i], meshes)) if i in constraints else x
+            for i, x in enumerate(flat)
         ]
         out = tree.unflatten(treedef, flat)
     if options.out_shardings is not None:

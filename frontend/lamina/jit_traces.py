@@ -11,7 +11,7 @@ from typing import Any
 
 from lamina import config, log_lines, monitoring, shape_dtype
 from lamina.control_flow.tracing import arg_names, check_outputs, debug_info
-from lamina.core import axes, garbage, tree
+from lamina.core import axes, current_mesh, garbage, tree
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr
 from lamina.core.library import library
@@ -120,6 +120,7 @@ def trace_call(
         options.inline,
         config.trace_key(),
         axes.bound(),
+        current_mesh.key(),
         is_undecided(),
     )
     memory = _memory_of(options)

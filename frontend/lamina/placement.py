@@ -11,13 +11,12 @@ import numpy as np
 
 from lamina import guards, runtime
 from lamina.array import ArrayImpl, Device
-from lamina.core import tree
+from lamina.core import current_mesh, tree
 from lamina.core.library import library
 from lamina.core.trace import Tracer, get_aval
 from lamina.key_array import KeyArray
 from lamina.memory import Space as MemorySpace
 from lamina.shape_dtype import ShapeDtypeStruct
-from lamina.sharding.mesh import get_mesh
 from lamina.sharding.shardings import (
     Index,
     NamedSharding,
@@ -26,6 +25,7 @@ from lamina.sharding.shardings import (
     Uncommitted,
     check_divides,
     check_rank,
+    over_current_mesh,
 )
 from lamina.sharding.spec import PartitionSpec
 
@@ -105,13 +105,13 @@ def as_sharding(device: Any, function: str = "device_put") -> Sharding:
     if isinstance(device, Sharding):
         return device
     if isinstance(device, PartitionSpec):
-        mesh = get_mesh()
-        if mesh.empty:
+        over = over_current_mesh(device)
+        if over is None:
             raise ValueError(
-                f"{function} to {device!r} needs a mesh: set one by {library}.set_mesh, or say "
-                "NamedSharding(mesh, spec)"
+                f"Please set a mesh via `{library}.set_mesh` if a PartitionSpec is passed to {function}: got "
+                f"{device!r} where no mesh is current. Or give NamedSharding(mesh, spec)"
             )
-        return NamedSharding(mesh, device)
+        return over
     raise ValueError(
         f"{function} takes a Device (of {library}.devices()) or a Sharding, got {device!r}"
     )
@@ -267,10 +267,18 @@ def from_shards(
 
 
 # ---- results of computations --------------------------------------------------------------------
+def of_programs() -> NamedSharding | None:
+    """How results lie of which nothing says where: whole on each device of the mesh that set_mesh made
+    current; None where none is, and they are where they were computed."""
+    mesh = current_mesh.of_programs()
+    return None if mesh is None else NamedSharding(mesh, PartitionSpec())
+
+
 def common_devices(leaves: Sequence[Any], names: Callable[[int], str], function: str) -> Any:
-    """The placements among the arguments of a call. Raises ValueError where they are on different
-    devices."""
+    """How one of the arguments of a call was placed, or, where none was, what the current mesh says. Raises
+    ValueError where two are on different devices, or one is not on those of the current mesh."""
     first: tuple[int, Sharding] | None = None
+    of_mesh = of_programs()
     for i, x in enumerate(leaves):
         if not is_placed(x) or not x.committed:
             continue
@@ -285,7 +293,14 @@ def common_devices(leaves: Sequence[Any], names: Callable[[int], str], function:
             )
         if first is None:
             first = (i, x.placement)
-    return None if first is None else first[1]
+            if of_mesh is not None and x.placement.device_list != of_mesh.device_list:
+                raise ValueError(
+                    "Received incompatible devices for jitted computation. Got argument "
+                    f"{names(i)} of {function} with shape {get_aval(x).str_long()} and device ids "
+                    f"{[d.id for d in x.placement.device_list]}, and the context mesh (set_mesh) has device ids "
+                    f"{[d.id for d in of_mesh.device_list]}: device_put moves the argument there"
+                )
+    return of_mesh if first is None else first[1]
 
 
 def by_shape(leaves: Sequence[Any]) -> dict[Any, Sharding]:
@@ -334,13 +349,13 @@ def check_places(name: str, shardings: Any) -> None:
 
 def _sharding(place: Any) -> Sharding | None:
     if isinstance(place, PartitionSpec):
-        mesh = get_mesh()
-        if mesh.empty:
+        over = over_current_mesh(place)
+        if over is None:
             raise RuntimeError(
                 "pjit requires a non-empty mesh in context if in_shardings or out_shardings are PartitionSpecs, as "
                 f"{place}: set one by {library}.set_mesh, or give NamedSharding(mesh, spec)"
             )
-        return NamedSharding(mesh, place)
+        return over
     if not _is_place(place):
         raise TypeError(
             f"in_shardings and out_shardings of jit are trees of Shardings, PartitionSpecs and None, got {place!r}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lamina import config, guards, log_lines, monitoring, value_checks
 from lamina.array import Device
-from lamina.core import garbage, tree
+from lamina.core import current_mesh, garbage, tree
 from lamina.core.jaxpr import ClosedJaxpr
 from lamina.core.placed import is_undecided
 from lamina.core.primitive import Primitive
@@ -292,6 +292,8 @@ def run_jaxpr(closed: ClosedJaxpr, name: str, args: Sequence[Any]) -> list[Any]:
     entry = _jaxpr_entry(closed, name, device, requested)
     if value_checks.active():
         return value_checks.checked(name, entry, args, closed)
+    if current_mesh.of_programs() is not None:
+        return _run_placed(name, entry, args)  # type: ignore[no-any-return]
     return entry(args)
 
 
@@ -307,13 +309,11 @@ def compile_primitive(primitive: Primitive, params: dict[str, Any]) -> Callable[
         guards.refuse_execution(primitive.name)
         args = tuple(as_own_arrays(args))
         device = _device_of(args, primitive.name)
-        signature = tuple(map(get_aval, args)) if of_keys or of_places else ()
-        if signature in of_keys and device is None:
+        signature = tuple(map(get_aval, args)) if of_keys else ()
+        if signature in of_keys and device is None and current_mesh.of_programs() is None:
             return of_keys[signature](args), None
         if of_places and not value_checks.active():
-            from lamina.placement import place_of
-
-            entry = of_places.get((signature, tuple(map(place_of, args)), is_undecided()))
+            entry = of_places.get(_key_of_places(args))
             if entry is not None:
                 return _run_placed(primitive.name, entry, args), None
         for x in args:
@@ -336,17 +336,26 @@ def compile_primitive(primitive: Primitive, params: dict[str, Any]) -> Callable[
             return value_checks.checked_primitive(primitive, params, entry, list(args)), None
         from lamina import placement
 
-        if any(map(placement.is_pythons, args)) or guards.watching_transfers():
+        if (
+            any(map(placement.is_pythons, args))
+            or current_mesh.of_programs() is not None
+            or guards.watching_transfers()
+        ):
             if len(of_places) >= _MOST_PLACED:
                 of_places.clear()
-            key = tuple(map(get_aval, args)), tuple(map(placement.place_of, args)), is_undecided()
-            of_places[key] = entry
+            of_places[_key_of_places(args)] = entry
             return _run_placed(primitive.name, entry, args), None
         if isinstance(entry, PhysicalEntry) and device is None:
             of_keys[tuple(map(get_aval, args))] = entry
         return entry(list(args)), entry
 
     return CompiledFunction(miss)
+
+
+def _key_of_places(args: Sequence[Any]) -> tuple[Any, ...]:
+    from lamina.placement import place_of
+
+    return (tuple(map(get_aval, args)), tuple(map(place_of, args)), current_mesh.key(), is_undecided())
 
 
 _MOST_PLACED = 256  # programs of one operation, for operands that were placed

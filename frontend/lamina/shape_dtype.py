@@ -51,19 +51,18 @@ class ShapeDtypeStruct:
         """Where the array would lie, None where nothing was said."""
         if self._place is None:
             return None
-        from lamina.sharding.mesh import get_abstract_mesh, get_mesh
-        from lamina.sharding.shardings import NamedSharding
+        from lamina.sharding.shardings import over_current_mesh
         from lamina.sharding.spec import PartitionSpec
 
         if not isinstance(self._place, PartitionSpec):
             return self._place
-        mesh = get_mesh() if get_abstract_mesh() == get_mesh().abstract_mesh else get_abstract_mesh()
-        if mesh.empty:
+        over = over_current_mesh(self._place)
+        if over is None:
             raise TypeError(
                 "When specifying PartitionSpec to `ShapeDtypeStruct`, the context mesh cannot be empty. Set one "
                 f"by {library}.set_mesh, or give NamedSharding(mesh, {self._place})"
             )
-        return NamedSharding(mesh, self._place)
+        return over
 
     @classmethod
     def like(cls, x: Any) -> ShapeDtypeStruct:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from array_programs import Program
 from array_steps import program
+from devices import auto_mesh
 from devices import eight_devices as eight_devices
 from sampling import examples
 
@@ -55,7 +56,7 @@ def test_programs_give_what_one_device_gives(seed: int) -> None:
     f = draw([p.function(lamina), _gradients(p)])
     wanted = lamina.jit(f)(*args)
     sizes = draw(GRIDS)
-    mesh = lamina.make_mesh(sizes, tuple("xyz"[: len(sizes)]))
+    mesh = auto_mesh(sizes, tuple("xyz"[: len(sizes)]))
     placed = [
         lamina.device_put(x, _sharding(draw, mesh, x.shape)) if draw([True, True, False]) else x
         for x in args

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from devices import auto_mesh
 from devices import eight_devices as eight_devices
 
 import lamina
@@ -163,7 +164,7 @@ def test_a_part_of_a_program_with_other_axes(mesh) -> None:
 
 @partitioned
 def test_explicit_axes_within_a_program_of_automatic_ones() -> None:
-    mesh = lamina.make_mesh((2, 2), ("x", "y"))
+    mesh = auto_mesh((2, 2), ("x", "y"))
 
     def inside(a):
         assert _spec(a) == P("x", None)
@@ -174,6 +175,17 @@ def test_explicit_axes_within_a_program_of_automatic_ones() -> None:
         assert lamina.typeof(x).placed is None
         out = lamina.jit(lambda x: explicit_axes(inside, in_sharding=P("x", None))(x) + 1)(x)
     np.testing.assert_array_equal(out, X * 2 + 1)
+
+
+@partitioned
+def test_what_is_told_its_sharding_afterwards_passes_the_check_of_types(mesh) -> None:
+    x, w = _on(mesh, X, None, "x"), _on(mesh, X.T, "x")
+    with lamina.config.enable_checks(True):
+        f = lamina.jit(lambda x, w: jnp.matmul(x, w, out_sharding=P("x", "y")).sum())
+        np.testing.assert_allclose(f(x, w), (X @ X.T).sum(), rtol=1e-6)
+        np.testing.assert_allclose(lamina.grad(f)(x, w), np.broadcast_to(X.sum(0), X.shape))
+        with pytest.raises(ShardingTypeError, match="Contracting dimensions are sharded"):
+            lamina.jit(jnp.matmul)(x, w)
 
 
 @partitioned
@@ -196,7 +208,7 @@ def test_shard_map_cuts_arguments_as_their_types_say(mesh) -> None:
     mapped = lamina.shard_map(body, out_specs=P("x"))
     assert _spec(lamina.eval_shape(mapped, x)) == P("x", None)
     np.testing.assert_array_equal(mapped(x), X[:, :2] + X[:, 2:])
-    auto = lamina.make_mesh((2, 2), ("x", "y"))
+    auto = auto_mesh((2, 2), ("x", "y"))
     with pytest.raises(TypeError, match="shard_map needs in_specs"):
         lamina.shard_map(body, mesh=auto, out_specs=P("x"))(x)
 

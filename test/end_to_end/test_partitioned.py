@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from devices import auto_mesh
 from devices import eight_devices as eight_devices
 
 import lamina
@@ -19,7 +20,7 @@ X = np.arange(48, dtype=np.float32).reshape(8, 6)
 
 
 def _mesh() -> Mesh:
-    return lamina.make_mesh((2, 2), ("x", "y"))
+    return auto_mesh((2, 2), ("x", "y"))
 
 
 def _on(value, *spec, mesh=None):
@@ -142,12 +143,12 @@ def test_where_arguments_and_results_of_a_compiled_program_lie() -> None:
 
 
 def test_meshes_of_the_same_devices() -> None:
-    line, wide = lamina.make_mesh((4,), ("z",)), lamina.make_mesh((2, 2, 1), ("a", "b", "c"))
+    line, wide = auto_mesh((4,), ("z",)), auto_mesh((2, 2, 1), ("a", "b", "c"))
     f = lamina.jit(lambda a, b: (a + b, a), out_shardings=(NamedSharding(wide, P("b")), None))
     out, _ = f(_on(X, "x"), _on(X, "z", mesh=line))
     assert out.sharding == NamedSharding(wide, P("b"))
     np.testing.assert_array_equal(out, 2 * X)
-    flat = lamina.make_mesh((3, 2), ("i", "j")), lamina.make_mesh((2, 3), ("k", "l"))
+    flat = auto_mesh((3, 2), ("i", "j")), auto_mesh((2, 3), ("k", "l"))
     a, b = (_on(X[:6], None, name, mesh=m) for name, m in zip("jk", flat, strict=True))
     np.testing.assert_array_equal(lamina.jit(jnp.add)(a, b), 2 * X[:6])  # on whole arrays
 

@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from devices import auto_mesh
 from devices import eight_devices as eight_devices
 from oracle import assert_same
 
@@ -200,7 +201,7 @@ def test_arguments_without_a_spec_are_given_as_they_are() -> None:
 
 
 def test_types_and_the_mesh_say_what_is_manual() -> None:
-    mesh = lamina.make_mesh((4, 2), ("i", "j"))
+    mesh = auto_mesh((4, 2), ("i", "j"))
     seen = []
 
     def body(x: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from devices import auto_mesh
 from devices import eight_devices as eight_devices
 from example_results import EXAMPLES
 
@@ -60,7 +61,7 @@ def _bytes_sent(text: str, devices: int) -> dict[str, int]:
 
 
 def test_two_layers_of_megatron_move_one_all_reduce_each_way() -> None:
-    mesh = lamina.make_mesh((2,), ("model",))
+    mesh = auto_mesh((2,), ("model",))
 
     def on(shape: tuple[int, ...], *spec: Any) -> Any:
         return lamina.device_put(jnp.ones(shape), NamedSharding(mesh, P(*spec)))
@@ -77,7 +78,7 @@ def test_two_layers_of_megatron_move_one_all_reduce_each_way() -> None:
 def test_fully_sharded_weights_are_sent_twice_and_gradients_in_parts() -> None:
     """Weights are gathered forwards and backwards, gradients scattered: no gradient is sent whole."""
     example = runpy.run_path(str(EXAMPLES / "sharded_weights.py"))
-    mesh = lamina.make_mesh((4,), ("data",))
+    mesh = auto_mesh((4,), ("data",))
     parts = NamedSharding(mesh, P("data"))
     layers = lamina.device_put([jnp.ones((64, 64))] * 3, parts)
     x = lamina.device_put(jnp.ones((64, 64)), parts)

@@ -3,6 +3,7 @@
 import jax
 import numpy as np
 import pytest
+from devices import auto_mesh
 from devices import eight_devices as eight_devices
 
 import lamina
@@ -14,7 +15,7 @@ X = np.arange(48, dtype=np.float32).reshape(8, 6)
 
 
 def _mesh() -> Mesh:
-    return lamina.make_mesh((4, 2), ("x", "y"))
+    return auto_mesh((4, 2), ("x", "y"))
 
 
 def test_devices() -> None:
@@ -85,8 +86,15 @@ def test_jit_with_shardings() -> None:
     g = lamina.jit(lambda v: lamina.lax.with_sharding_constraint(v * 2, row))
     assert g(X).sharding == row
     np.testing.assert_array_equal(lamina.vmap(g)(np.stack([X, X])), 2 * np.stack([X, X]))
-    with mesh:
+    with mesh, pytest.raises(ValueError, match="names that are of type Auto"):
+        lamina.reshard(X, P("y"))
+    with lamina.set_mesh(lamina.make_mesh((4, 2), ("x", "y"))):
         assert lamina.reshard(lamina.numpy.asarray(X), P("y")).sharding.spec == P("y")
+        assert lamina.lax.with_sharding_constraint(X, P()) is X
+        with pytest.raises(AssertionError, match="acts as an assert when all axes of mesh are of type `Explicit`"):
+            lamina.lax.with_sharding_constraint(X, P("y"))
+    with pytest.raises(ValueError, match="not under a mesh context"):
+        lamina.reshard(X, P("y"))
     with pytest.raises(RuntimeError, match="non-empty mesh"):
         lamina.lax.with_sharding_constraint(X, P("x"))
 
@@ -136,7 +144,7 @@ def test_specs_are_places_on_the_mesh_that_is_set() -> None:
     with lamina.set_mesh(_mesh()):
         placed = lamina.device_put({"a": X}, P("x"))["a"]
     assert placed.sharding == NamedSharding(_mesh(), P("x")) and np.array_equal(placed, X)
-    with pytest.raises(ValueError, match="needs a mesh: set one by lamina.set_mesh"):
+    with pytest.raises(ValueError, match="set a mesh via `lamina.set_mesh`"):
         lamina.device_put(X, P("x"))
 
 

@@ -134,7 +134,7 @@ def test_single_device_arrays_are_checked() -> None:
 def test_process_local_data_takes_devices_and_specs() -> None:
     make, device = lamina.make_array_from_process_local_data, lamina.devices()[3]
     assert make(device, X).devices() == {device}
-    with pytest.raises(ValueError, match="make_array_from_process_local_data to .* needs a mesh"):
+    with pytest.raises(ValueError, match="set a mesh via .* passed to make_array_from_process_local_data"):
         make(P("x"), X)
     with lamina.set_mesh(_mesh(2)):
         np.testing.assert_array_equal(make(P("x"), X), X)

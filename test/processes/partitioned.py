@@ -10,12 +10,12 @@ import numpy as np
 import lamina
 import lamina.numpy as jnp
 from lamina import P
-from lamina.sharding import NamedSharding
+from lamina.sharding import AxisType, NamedSharding
 
 
 def main() -> None:
     lamina.distributed.initialize()
-    mesh = lamina.make_mesh((2, 2), ("data", "model"))
+    mesh = lamina.make_mesh((2, 2), ("data", "model"), axis_types=(AxisType.Auto,) * 2)
     random = np.random.default_rng(0)
 
     def made(shape: tuple[int, ...], *spec: str | None) -> lamina.Array:

@@ -3,8 +3,11 @@ its primitive's abstract evaluation gives."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from lamina.core.avals import ShapedArray, same_type
 from lamina.core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
+from lamina.core.placed import ShardingTypeError, undecided
 from lamina.core.trace import get_aval
 from lamina.errors import JaxprTypeError
 
@@ -47,9 +50,18 @@ def _define(var: Var, defined: set[Var], where: str) -> None:
         defined.add(var)
 
 
+def _result_types(eqn: JaxprEqn) -> Any:
+    avals = [v.aval for v in eqn.invars]
+    try:
+        return eqn.primitive.result_types(avals, eqn.params)
+    except (ShardingTypeError, NotImplementedError):
+        with undecided():  # as under an out_sharding, and for cotangents, which are told theirs afterwards
+            return eqn.primitive.result_types(avals, eqn.params)
+
+
 def _check_equation(eqn: JaxprEqn, where: str) -> None:
     try:
-        out = eqn.primitive.result_types([v.aval for v in eqn.invars], eqn.params)
+        out = _result_types(eqn)
     except Exception as e:
         raise JaxprTypeError(f"{where}: {e}") from e
     avals: list[ShapedArray] = list(out) if eqn.primitive.multiple_results else [out]

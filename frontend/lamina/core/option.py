@@ -136,8 +136,7 @@ Raises ValueError for a value that the setting does not take.
         old = self._values.value
         self._values.value = new_val
         if self.affects_calls:
-            _nesting.depth += 1
-            _changed("thread")
+            thread_changed(True, False)
         try:
             yield
         finally:
@@ -146,15 +145,21 @@ Raises ValueError for a value that the setting does not take.
             else:
                 del self._values.value
             if self.affects_calls:
-                _nesting.depth -= 1
-                _changed("thread" if _nesting.depth else "thread ends")
+                thread_changed(False, True)
 
 
 class _Nesting(threading.local):
-    depth = 0  # how many `with option(...)` blocks this thread is in
+    depth = 0  # how many things this thread has otherwise than the process: a block of an option each, a mesh
 
 
 _nesting = _Nesting()
+
+
+def thread_changed(differs: bool, differed: bool) -> None:
+    """Tells the listeners that something is otherwise in this thread, which then differs from the process in it
+    or does not, as it did before or did not."""
+    _nesting.depth += differs - differed
+    _changed("thread" if _nesting.depth else "thread ends")
 
 
 def _changed(scope: str) -> None:

@@ -8,20 +8,20 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from lamina import config
-from lamina.core import axes
+from lamina.core import axes, current_mesh
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def cache_on_jaxpr(f: F) -> F:
-    """Remembers f(closed_jaxpr, *hashable) per jaxpr object, and per setting and named axes that
-    affect traces."""
+    """Remembers f(closed_jaxpr, *hashable) per jaxpr object, and per setting, named axes and
+    current mesh, which affect traces."""
     memory: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
 
     @functools.wraps(f)
     def cached(closed: Any, *rest: Any) -> Any:
         entries = memory.setdefault(closed, {})
-        key = (rest, config.trace_key(), axes.trace_key())
+        key = (rest, config.trace_key(), axes.trace_key(), current_mesh.key())
         if key not in entries:
             entries[key] = f(closed, *rest)
         return entries[key]

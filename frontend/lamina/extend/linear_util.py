@@ -18,6 +18,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any, NamedTuple
 
 from lamina import config
+from lamina.core import current_mesh
 from lamina.core.jaxpr import NO_DEBUG_INFO, DebugInfo
 
 __all__ = [
@@ -266,7 +267,7 @@ def cache(call: Callable[..., Any], *, explain: Any = None) -> Callable[..., Any
     @functools.wraps(call)
     def remembered(fun: WrappedFun, *args: Any) -> Any:
         known = found.setdefault(fun.f, {})
-        key = (fun.transforms, fun.params, args, config.trace_key())
+        key = (fun.transforms, fun.params, args, config.trace_key(), current_mesh.key())
         if key in known:
             answer, stores = known[key]
             fun.populate_stores(stores)

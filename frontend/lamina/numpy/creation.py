@@ -11,7 +11,7 @@ import numpy as np
 
 from lamina import errors, guards, lax
 from lamina.array import ArrayImpl, from_dlpack
-from lamina.core import dtypes
+from lamina.core import current_mesh, dtypes
 from lamina.core.library import library
 from lamina.core.placed import is_undecided
 from lamina.core.trace import Tracer, get_aval, is_array_like, is_evaluating, makes_array
@@ -113,7 +113,19 @@ def copy(a: ArrayLike, order: str | None = None) -> Array:
 def _made(x: Any, dtype: np.dtype | None, copy: bool | None) -> Array:
     """x as an array of this dtype (None: its own), with memory of its own where that is asked for."""
     out = _to_array(x, dtype)
+    if current_mesh.of_programs() is not None and out is not x:
+        return _on_current_mesh(out)
     return out.copy() if copy and out is x and isinstance(out, ArrayImpl) else out
+
+
+def _on_current_mesh(x: Array) -> Array:
+    """A new array on the devices that run programs, unless something placed it or it is a constant of one."""
+    from lamina.placement import of_programs, put
+
+    place = of_programs()
+    if place is None or not isinstance(x, ArrayImpl) or x.committed or not is_evaluating():
+        return x
+    return put(x, place)
 
 
 def _to_array(x: Any, dtype: np.dtype | None) -> Array:

@@ -15,7 +15,7 @@ from lamina.core.manual_axes import UnreducedKind
 from lamina.core.placed import WHOLE
 from lamina.core.trace import Tracer
 from lamina.errors import UnexpectedTracerError
-from lamina.sharding.shardings import Index, Sharding
+from lamina.sharding.shardings import Index, NamedSharding, Sharding
 from lamina.sharding.spec import PartitionSpec
 
 
@@ -227,30 +227,41 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     >>> lamina.reshard(jnp.arange(3), sharding).tolist()
     [0, 1, 2]
     """
-    from lamina.sharding.constraint import with_sharding_constraint
+    from lamina.sharding.constraint import sharding_constraint_p
+    from lamina.sharding.explicit import in_types
+    from lamina.sharding.shardings import check_rank
 
     def is_place(value: Any) -> bool:
-        return isinstance(value, (Sharding, PartitionSpec))
+        return value is None or isinstance(value, (Sharding, PartitionSpec))
 
-    for x, place in zip(
-        tree.leaves(xs), tree.broadcast_prefix(out_shardings, xs, is_place), strict=True
-    ):
-        spec = getattr(place, "spec", place)
-        if isinstance(spec, PartitionSpec) and spec.unreduced:
-            _check_terms(get_aval(x), place, spec)
-    return with_sharding_constraint(xs, out_shardings)
+    leaves, structure = tree.flatten(xs)
+    out = []
+    for x, place in zip(leaves, tree.broadcast_prefix(out_shardings, xs, is_place), strict=True):
+        if place is None or getattr(getattr(place, "mesh", None), "empty", False):
+            raise ValueError(
+                "Reshard should only be used with out_shardings which are non-None and have a non-empty mesh. Got "
+                f"sharding {place}"
+            )
+        if not isinstance(place, Sharding) or isinstance(place, NamedSharding):
+            place = in_types(place, "reshard")
+            check_rank(place, get_aval(x).shape, "One of reshard arguments")
+            if place.spec.unreduced:
+                _check_terms(get_aval(x), place)
+        out.append(sharding_constraint_p.bind(x, sharding=place))
+    return tree.unflatten(structure, out)
 
 
-def _check_terms(aval: ShapedArray, place: Any, spec: PartitionSpec) -> None:
+def _check_terms(aval: ShapedArray, place: NamedSharding) -> None:
     """Raises ValueError where what a type says are no such terms, nor can become them."""
+    spec = place.spec
     have = WHOLE if aval.placed is None else aval.placed.sums
     if have.unreduced and have.kind is not spec.unreduced_kind:
         raise ValueError(
-            "The unreduced_kind of input and output sharding passed to `reshard` should be the same. Got "
+            f"The unreduced_kind of input and output sharding passed to `{library}.reshard` should be the same. Got "
             f"{aval.str_short()}, whose terms are combined by {have.kind}, and {place}"
         )
     if spec.unreduced_kind is not UnreducedKind.sum and not spec.unreduced <= have.unreduced:
         raise ValueError(
-            f"out_sharding {place} passed to `reshard` cannot be more unreduced than the input, {aval.str_short()}: "
-            "a whole array can be made terms of a sum alone"
+            f"out_sharding {place} passed to `{library}.reshard` cannot be more unreduced than the input, "
+            f"{aval.str_short()}: a whole array can be made terms of a sum alone"
         )

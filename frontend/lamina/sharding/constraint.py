@@ -9,37 +9,40 @@ from lamina.core.library import library
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
-    """x; results of a program that come straight from it have these shardings.
+    """x; results of a program that come straight from it have these shardings. Where all axes of the current
+    mesh are explicit, it is an assertion that x lies so: `reshard` moves.
 
     x          a tree of arrays.
     shardings  a pytree prefix of x: Shardings, or PartitionSpecs over the current mesh.
 
     Raises ValueError where a sharding does not fit an array or is None, RuntimeError for a PartitionSpec where
-    there is no mesh.
+    there is no mesh, AssertionError where x is asserted to lie so and does not.
 
-    >>> sharding = lamina.NamedSharding(lamina.make_mesh((1,), ("x",)), lamina.P("x"))
+    >>> mesh = lamina.make_mesh((1,), ("x",), axis_types=(lamina.sharding.AxisType.Auto,))
+    >>> sharding = lamina.NamedSharding(mesh, lamina.P("x"))
     >>> f = lamina.jit(lambda x: lamina.lax.with_sharding_constraint(x + 1, sharding))
     >>> print(f(jnp.arange(2)))
     [1 2]
     """
-    from lamina.sharding.mesh import get_abstract_mesh, get_mesh
-    from lamina.sharding.shardings import NamedSharding, Sharding, check_rank
+    from lamina.sharding.mesh import get_abstract_mesh
+    from lamina.sharding.shardings import NamedSharding, Sharding, check_rank, over_current_mesh
     from lamina.sharding.spec import PartitionSpec
 
     def is_place(value: Any) -> bool:
         return value is None or isinstance(value, (Sharding, PartitionSpec))
 
+    asserts = bool(get_abstract_mesh().axis_names) and get_abstract_mesh().are_all_axes_explicit
     leaves, treedef = tree.flatten(x)
     out = []
     for leaf, place in zip(leaves, tree.broadcast_prefix(shardings, x, is_place), strict=True):
         if isinstance(place, PartitionSpec):
-            mesh = get_mesh()
-            if mesh.empty:
+            over = over_current_mesh(place)
+            if over is None:
                 raise RuntimeError(
                     "with_sharding_constraint requires a non-empty mesh in context if you are passing "
                     f"`PartitionSpec`s: pass a Sharding, or set a mesh by {library}.set_mesh"
                 )
-            place = NamedSharding(mesh.update(axis_types=get_abstract_mesh().axis_types), place)
+            place = over
         if isinstance(place, NamedSharding):
             check_rank(place, get_aval(leaf).shape, "One of with_sharding_constraint arguments")
         if place is None:
@@ -47,32 +50,48 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
                 "One of with_sharding_constraint arguments got sharding None which is not allowed: give a "
                 f"`{library}.sharding.Sharding`, or leave that array out"
             )
-        out.append(sharding_constraint_p.bind(leaf, sharding=place))
+        if asserts and isinstance(place, NamedSharding):
+            _assert_lies(get_aval(leaf), place)
+            out.append(leaf)
+        else:
+            out.append(sharding_constraint_p.bind(leaf, sharding=place))
     return tree.unflatten(treedef, out)
+
+
+def _assert_lies(aval: ShapedArray, sharding: Any) -> None:
+    have = aval.sharding.spec
+    for dim in range(aval.ndim):
+        is_open = dim < len(sharding.spec) and sharding.spec[dim] is sharding.spec.UNCONSTRAINED
+        if not is_open and have.names_of(dim) != sharding.spec.names_of(dim):
+            raise AssertionError(
+                "`with_sharding_constraint` acts as an assert when all axes of mesh are of type `Explicit`. The array "
+                f"of type {aval.str_short()} lies under {have}, and the sharding given is {sharding.spec}: "
+                f"{library}.reshard moves it there"
+            )
 
 
 def under(x: Any, out_sharding: Any) -> Any:
     """A result under the sharding that a function's `out_sharding` asks for.
 
     x             an array of any shape and dtype.
-    out_sharding  a NamedSharding or a PartitionSpec; anything else raises TypeError. None, and what the
-                  type of an array that nobody placed says, ask for nothing.
+    out_sharding  a NamedSharding or a PartitionSpec over the current mesh; anything else raises TypeError. None,
+                  and what the type of an array that nobody placed says, ask for nothing.
+
+    Raises ValueError for a PartitionSpec where no mesh is current, and for axes of which types say nothing.
 
     >>> lamina.lax.under(jnp.arange(3), None)
     Array([0, 1, 2], dtype=int32)
     """
     if out_sharding is None or getattr(getattr(out_sharding, "mesh", None), "empty", False):
         return x
-    from lamina.sharding.shardings import NamedSharding, Sharding
-    from lamina.sharding.spec import PartitionSpec
+    from lamina.sharding.explicit import in_types
+    from lamina.sharding.shardings import check_rank
 
-    if not isinstance(out_sharding, (Sharding, PartitionSpec)):
-        raise TypeError(f"out_sharding is a NamedSharding or a PartitionSpec, not {out_sharding!r}")
-    spec = getattr(out_sharding, "spec", out_sharding)
-    if isinstance(spec, PartitionSpec) and len(spec) > get_aval(x).ndim:  # what leaves all whole fits any rank
-        spec = spec.trimmed()
-        out_sharding = NamedSharding(out_sharding.mesh, spec) if isinstance(out_sharding, NamedSharding) else spec
-    return with_sharding_constraint(x, out_sharding)
+    sharding = in_types(out_sharding, "out_sharding")
+    if len(sharding.spec) > get_aval(x).ndim:  # what leaves all whole fits any rank
+        sharding = sharding.update(spec=sharding.spec.trimmed())
+    check_rank(sharding, get_aval(x).shape, "A result with an out_sharding")
+    return sharding_constraint_p.bind(x, sharding=sharding)
 
 
 def as_typed(x: Any, aval: ShapedArray) -> Any:

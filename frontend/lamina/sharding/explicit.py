@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from lamina.core.avals import ShapedArray
+from lamina.core.library import library
 from lamina.core.placed import Placed, sums
 from lamina.sharding.mesh import AxisType, Mesh, get_abstract_mesh, get_mesh
-from lamina.sharding.shardings import NamedSharding
+from lamina.sharding.shardings import NamedSharding, Sharding, over_current_mesh
 from lamina.sharding.spec import PartitionSpec
 
 
@@ -36,11 +37,37 @@ def sharding_of(aval: ShapedArray) -> NamedSharding:
     return NamedSharding(placed.mesh, spec)
 
 
-def on_devices(sharding: NamedSharding, meshes: Iterable[Any] = ()) -> NamedSharding:
+def in_types(place: Any, what: str) -> NamedSharding:
+    """A NamedSharding or a PartitionSpec over the current mesh that types are to say: the argument `what`.
+
+    Raises TypeError for anything else, ValueError for a PartitionSpec where no mesh is current, and for axes of which
+    types say nothing."""
+    if isinstance(place, PartitionSpec):
+        over = over_current_mesh(place)
+        if over is None:
+            raise ValueError(
+                "Using PartitionSpec when you are not under a mesh context is not allowed. Pass a NamedSharding "
+                f"instance or enter into a mesh context via `{library}.set_mesh`. Got {what}={place}"
+            )
+        place = over
+    if not isinstance(place, NamedSharding):
+        raise TypeError(f"{what} is a NamedSharding or a PartitionSpec, not {place!r}")
+    kinds = dict(zip(place.mesh.axis_names, place.mesh.axis_types, strict=True))
+    for name in (*place.spec.names(), *place.spec.unreduced, *place.spec.reduced):
+        if kinds[name] is not AxisType.Explicit:
+            raise ValueError(
+                f"PartitionSpec passed to {what} cannot contain axis names that are of type Auto or Manual. Got "
+                f"{place.spec} with axis {name!r} of type {kinds[name].name}: with_sharding_constraint says where an "
+                "array lies along Auto axes"
+            )
+    return place
+
+
+def on_devices(sharding: Sharding, meshes: Iterable[Any] = ()) -> Sharding:
     """The same on the devices of one of these meshes, or of the current one, that has its axes.
 
     Raises ValueError where none has."""
-    if isinstance(sharding.mesh, Mesh):
+    if not isinstance(sharding, NamedSharding) or isinstance(sharding.mesh, Mesh):
         return sharding
     for mesh in (*meshes, get_mesh()):
         if isinstance(mesh, Mesh) and mesh.shape_tuple == sharding.mesh.shape_tuple:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
-import threading
+import operator
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ContextDecorator, contextmanager
@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from lamina.core import current_mesh
 from lamina.core.library import library
+from lamina.core.trace import is_evaluating
 from lamina.devices import devices as all_devices
 from lamina.runtime.processes import current as current_processes
 
@@ -271,20 +273,13 @@ class Mesh(_Axes, ContextDecorator):
         return Mesh, (np.array(self.devices), self.axis_names, self.axis_types)
 
     def __enter__(self) -> Mesh:
-        _current.stack.append(self)
+        before = current_mesh.saved()
+        current_mesh.swap(set=before["set"], entered=(*before["entered"], self), abstract=None)
         return self
 
     def __exit__(self, *_: Any) -> None:
-        _current.stack.pop()
-
-
-class _Current(threading.local):
-    def __init__(self) -> None:
-        self.stack: list[Mesh | AbstractMesh | None] = []
-
-
-_current = _Current()
-_process_mesh: list[Mesh] = []
+        before = current_mesh.saved()
+        current_mesh.swap(**before | {"entered": before["entered"][:-1]})
 
 
 def get_mesh() -> Mesh:
@@ -293,10 +288,8 @@ def get_mesh() -> Mesh:
     >>> lamina.get_mesh().empty
     True
     """
-    for mesh in reversed(_current.stack):
-        if isinstance(mesh, Mesh):
-            return mesh
-    return _process_mesh[-1] if _process_mesh else EMPTY
+    found: Mesh = current_mesh.entered() or current_mesh.of_programs() or EMPTY
+    return found
 
 
 def get_abstract_mesh() -> AbstractMesh:
@@ -313,15 +306,16 @@ def get_abstract_mesh() -> AbstractMesh:
         types = zip(axes.axis_names, axes.axis_types, strict=True)
         manual = [AxisType.Manual if name in here.names else its for name, its in types]
         return AbstractMesh(axes.axis_sizes, axes.axis_names, tuple(manual))
-    if _current.stack and isinstance(_current.stack[-1], AbstractMesh):
-        return _current.stack[-1]
-    return get_mesh().abstract_mesh
+    named: AbstractMesh | None = current_mesh.abstract()
+    return get_mesh().abstract_mesh if named is None else named
 
 
 class set_mesh:  # noqa: N801 (JAX's name: a function that is also a context manager)
-    """Makes a mesh the current one: of the process, or, as a context, for a block. None: no mesh is.
+    """Makes a mesh the current one of this thread, or, as a context, of a block. None: no mesh is.
 
-    Raises ValueError for what is no Mesh, and for one with manual axes."""
+    Its devices run what is computed from then on. Results lie on them, whole on each where nothing says otherwise.
+
+    Raises ValueError for what is no Mesh, for one with manual axes, and within jit."""
 
     def __init__(self, mesh: Mesh | None) -> None:
         mesh = EMPTY if mesh is None else mesh
@@ -331,14 +325,18 @@ class set_mesh:  # noqa: N801 (JAX's name: a function that is also a context man
             raise ValueError(
                 f"{mesh} contains manual axes, which a shard_map alone makes: they can't be of the current mesh"
             )
-        self._before = list(_process_mesh)
-        _process_mesh[:] = [] if mesh.empty else [mesh]
+        if not is_evaluating():
+            raise ValueError(
+                "`set_mesh` can only be used outside of `jit`, since it says which devices run programs: within one, "
+                "use_abstract_mesh says of which kinds axes are"
+            )
+        self._before = current_mesh.swap(set=None if mesh.empty else mesh, entered=(), abstract=None)
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, *_: Any) -> None:
-        _process_mesh[:] = self._before
+        current_mesh.swap(**self._before)
 
 
 @contextmanager
@@ -359,11 +357,12 @@ def use_abstract_mesh(mesh: AbstractMesh) -> Iterator[None]:
             f"use_abstract_mesh cannot change the size of the mesh: {have} has {have.size} devices, and {mesh} "
             f"has {mesh.size}"
         )
-    _current.stack.append(mesh)
+    before = current_mesh.saved()
+    current_mesh.swap(**before | {"abstract": mesh})
     try:
         yield
     finally:
-        _current.stack.pop()
+        current_mesh.swap(**before)
 
 
 use_mesh = set_mesh
@@ -380,23 +379,29 @@ def make_mesh(
 
     axis_sizes  how many devices along each axis.
     axis_names  a name for each axis.
-    axis_types  an AxisType for each axis; by default Auto.
+    axis_types  an AxisType for each axis; by default Explicit: types say how arrays lie along it.
     devices     which ones; by default lamina.devices().
 
-    Raises ValueError where there are fewer devices than that takes.
+    Raises ValueError where sizes are no integers, or there are fewer devices than they take.
 
     >>> lamina.make_mesh((1,), ("batch",)).axis_names
     ('batch',)
     """
+    try:
+        sizes = tuple(operator.index(n) for n in axis_sizes)
+    except TypeError:
+        raise ValueError(
+            f"`axis_sizes` passed to `make_mesh` should be a sequence of ints. Got {axis_sizes}"
+        ) from None
     available = list(all_devices() if devices is None else devices)
-    needed = math.prod(axis_sizes)
+    needed = math.prod(sizes)
     if needed > len(available):
         raise ValueError(
             f"Number of devices {len(available)} must be >= the product of mesh_shape "
-            f"{tuple(axis_sizes)} ({library.variable('num_cpu_devices')}={needed} makes as many)"
+            f"{sizes} ({library.variable('num_cpu_devices')}={needed} makes as many)"
         )
-    grid = np.array(available[:needed], dtype=object).reshape(tuple(axis_sizes))
-    return Mesh(grid, axis_names, axis_types)
+    grid = np.array(available[:needed], dtype=object).reshape(sizes)
+    return Mesh(grid, axis_names, (AxisType.Explicit,) * len(sizes) if axis_types is None else axis_types)
 
 
 EMPTY = Mesh(np.empty(0, dtype=object), ())

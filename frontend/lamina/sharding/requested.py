@@ -1,9 +1,9 @@
 """Whether a program is partitioned, and what is asked of it: here alone that is decided.
 
 A program is partitioned over the devices of a mesh where an argument lies on one, a result is to, or a
-with_sharding_constraint in it names one. It is not where all that it does is done in shard_maps: those
-say what each device does (`localize`). Nor without Shardy, which is said under LAMINA_LOG=partition, or is
-an error where arguments lie in several processes.
+with_sharding_constraint in it names one. It is not where nothing of these splits an array, nor where all that it
+does is done in shard_maps: those say what each device does (`localize`). Nor without Shardy, which is said under
+LAMINA_LOG=partition, or is an error where arguments lie in several processes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lamina.sharding.constraint import sharding_constraint_p
 from lamina.sharding.explicit import on_devices, sharding_of
 from lamina.sharding.grid import grid_of
 from lamina.sharding.manual import Manual
-from lamina.sharding.mesh import AbstractMesh, Mesh
+from lamina.sharding.mesh import AbstractMesh, AxisType, Mesh, get_abstract_mesh
 from lamina.sharding.on_mesh import shard_map_p
 from lamina.sharding.shardings import NamedSharding, Sharding, check_divides
 from lamina.sharding.spec import PartitionSpec
@@ -78,6 +78,7 @@ def requested_shardings(
     within = _meshes_within(closed)
     known = [*(getattr(place, "mesh", None) for place in inputs), *within]
     inputs = [_on_devices(place, known) for place in inputs]
+    is_whole = not within and all(map(_is_whole, inputs)) and not any(outputs)
     outputs = [
         _on_devices(_typed(aval) if place is None else place, known)
         for place, aval in zip(outputs, closed.out_avals, strict=True)
@@ -89,7 +90,7 @@ def requested_shardings(
     every = dict.fromkeys((*given, *within))
     mesh = next(iter(every))
     _check_devices(mesh, list(every), inputs, closed, names, function)
-    if mesh.size < 2 or _is_by_hand(closed):
+    if mesh.size < 2 or _is_by_hand(closed) or (is_whole and all(map(_is_whole, outputs))):
         return None
     for place, aval in zip(outputs, closed.out_avals, strict=True):
         if isinstance(place, NamedSharding):
@@ -115,11 +116,18 @@ def requested_shardings(
     )
 
 
+def _is_whole(place: Sharding | None) -> bool:
+    """Whether nothing is split: then each device would compute all, which one does for them."""
+    if not isinstance(place, NamedSharding):
+        return True
+    return place.spec.is_plain and not place.spec.names()
+
+
 def _typed(aval: ShapedArray) -> NamedSharding | None:
     """Where a result is to lie as its type says, which leaves open how along axes that are not explicit."""
-    if aval.placed is None:
+    if aval.placed is None and AxisType.Explicit not in get_abstract_mesh().axis_types:
         return None
-    found = sharding_of(aval)
+    found = sharding_of(aval)  # of what is not placed: whole along the current mesh's explicit axes
     if not found.mesh.auto_axes:
         return found
     return found.update(spec=found.spec.with_entries(n or PartitionSpec.UNCONSTRAINED for n in found.spec))
@@ -196,8 +204,8 @@ def _check_devices(
             raise ValueError(
                 "Received incompatible devices for jitted computation. Got argument "
                 f"{names(i)} of {function} with shape {closed.in_avals[i].str_long()} and device ids "
-                f"{[d.id for d in place.device_list]}, and another argument, a result or a constraint "
-                f"with device ids {ids}"
+                f"{[d.id for d in place.device_list]}, and another argument, a result, a constraint or the context "
+                f"mesh with device ids {ids}"
             )
     for other in meshes:
         if other.device_list != mesh.device_list:

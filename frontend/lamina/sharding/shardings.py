@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lamina.core.library import library
 from lamina.runtime.processes import current as current_processes
-from lamina.sharding.mesh import AbstractMesh, AxisType, Mesh
+from lamina.sharding.mesh import AbstractMesh, AxisType, Mesh, get_abstract_mesh, get_mesh
 from lamina.sharding.spec import PartitionSpec
 
 if TYPE_CHECKING:
@@ -249,6 +249,18 @@ class NamedSharding(Sharding):
 
     def __repr__(self) -> str:
         return f"NamedSharding(mesh={self.mesh!r}, spec={self.spec!r})"
+
+
+def over_current_mesh(spec: PartitionSpec) -> NamedSharding | None:
+    """What a PartitionSpec alone means: over the current mesh, whose axes are of the kinds that they are here; over
+    axes without devices where those that use_abstract_mesh or a shard_map named are others. None where no mesh is
+    current."""
+    axes, mesh = get_abstract_mesh(), get_mesh()
+    if axes.empty:
+        return None
+    if mesh.shape_tuple != axes.shape_tuple:
+        return NamedSharding(axes, spec)
+    return NamedSharding(mesh if mesh.axis_types == axes.axis_types else mesh.update(axis_types=axes.axis_types), spec)
 
 
 def check_spec(mesh: Mesh | AbstractMesh, spec: PartitionSpec) -> None:

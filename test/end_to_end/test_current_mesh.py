@@ -1,0 +1,124 @@
+"""What a mesh does that is current: set_mesh, `with mesh:`, use_abstract_mesh."""
+
+import threading
+
+import jax
+import numpy as np
+import pytest
+from devices import auto_mesh
+from devices import eight_devices as eight_devices
+
+import lamina
+import lamina.numpy as jnp
+from lamina import P
+from lamina.sharding import (
+    AbstractMesh,
+    AxisType,
+    NamedSharding,
+    get_abstract_mesh,
+    use_abstract_mesh,
+)
+
+pytestmark = pytest.mark.usefixtures("eight_devices")
+X = np.arange(8, dtype=np.float32)
+_MADE = {
+    "ones": lambda m: m.numpy.ones(8),
+    "asarray of NumPy's": lambda m: m.numpy.asarray(X),
+    "array of a list": lambda m: m.numpy.array([1, 2]),
+    "operation on NumPy's": lambda m: m.numpy.sin(X),
+    "operation on one of before": lambda m: m.numpy.add(m.before, 1),
+    "key": lambda m: m.random.key(0),
+    "numbers drawn": lambda m: m.random.normal(m.random.key(0), (8,)),
+    "jit": lambda m: m.jit(lambda x: x * 2)(X),
+    "jit that gives its argument": lambda m: m.jit(lambda x: x)(X),
+    "jit without arguments": lambda m: m.jit(lambda: m.numpy.ones(3))(),
+    "jit with a constraint": lambda m: m.jit(lambda x: m.lax.with_sharding_constraint(x * 1, m.P("x")))(X),
+    "jit with out_shardings": lambda m: m.jit(lambda x: (x * 1, x * 2), out_shardings=(None, m.P("x")))(X)[0],
+    "linear algebra": lambda m: m.numpy.linalg.inv(m.numpy.eye(3)),
+    "transform": lambda m: m.numpy.fft.fft(m.numpy.ones(8)),
+    "gradient": lambda m: m.grad(lambda x: (x * x).sum())(m.numpy.ones(8)),
+    "device_put": lambda m: m.device_put(X),
+    "device_put on the mesh": lambda m: m.device_put(X, m.P("x")),
+}
+
+
+@pytest.mark.parametrize("name", _MADE)
+@pytest.mark.parametrize("kind", ["Auto", "Explicit"])
+def test_results_lie_on_the_mesh_as_in_jax(name: str, kind: str) -> None:
+    found = []
+    for m in (lamina, jax):
+        m.before = m.numpy.ones(8)
+        try:
+            mesh = m.make_mesh((2,), ("x",), axis_types=(getattr(m.sharding.AxisType, kind),))
+            with m.set_mesh(mesh):
+                try:
+                    out = _MADE[name](m)
+                except Exception as error:
+                    found.append(type(error).__name__)
+                    continue
+        finally:
+            del m.before
+        place = out.sharding
+        spec = P(*place.spec).trimmed() if isinstance(place, m.sharding.NamedSharding) else None
+        found.append((spec, out.committed, sorted(d.id for d in place.device_set)))
+    assert found[0] == found[1]
+
+
+def test_arguments_elsewhere_are_refused() -> None:
+    mesh, elsewhere = lamina.make_mesh((2,), ("x",)), lamina.device_put(X, lamina.devices()[3])
+    with lamina.set_mesh(mesh):
+        for f in (jnp.sin, lamina.jit(lambda x: x * 2)):
+            with pytest.raises(ValueError, match=r"Received incompatible devices.*\[3\].*context mesh.*\[0, 1\]"):
+                f(elsewhere)
+    assert jnp.sin(elsewhere).sharding == elsewhere.sharding
+
+
+def test_axes_are_explicit_unless_said_otherwise() -> None:
+    mesh = lamina.make_mesh((2, 2), ("x", "y"))
+    assert mesh.axis_types == (AxisType.Explicit,) * 2
+    assert lamina.sharding.Mesh(mesh.devices, mesh.axis_names).axis_types == (AxisType.Auto,) * 2
+    with pytest.raises(ValueError, match="should be a sequence of ints. Got"):
+        lamina.make_mesh(((2, 2),), ("x",))
+
+
+def test_a_mesh_is_a_threads_own_and_ends_with_its_block() -> None:
+    seen = []
+    with lamina.set_mesh(lamina.make_mesh((2,), ("x",))):
+        other = threading.Thread(target=lambda: seen.append((lamina.get_mesh().empty, jnp.ones(2).sharding)))
+        other.start()
+        other.join()
+        with lamina.enable_x64(True):  # a setting of the thread beside the mesh
+            assert jnp.ones(2).sharding.num_devices == 2
+        assert jnp.ones(2).sharding.num_devices == 2
+    assert seen[0][0] and seen[0][1].num_devices == 1
+    assert jnp.ones(2).sharding.num_devices == 1 and not jnp.ones(2).committed
+    lamina.set_mesh(lamina.make_mesh((2,), ("x",)))
+    try:
+        assert jnp.ones(2).sharding.num_devices == 2
+    finally:
+        lamina.set_mesh(None)
+    assert lamina.get_mesh().empty and jnp.ones(2).sharding.num_devices == 1
+    with pytest.raises(ValueError, match="outside of `jit`"):
+        lamina.jit(lambda x: (lamina.set_mesh(None), x)[1])(X)
+
+
+def test_traces_are_of_the_mesh_under_which_they_were_made() -> None:
+    seen = []
+
+    @lamina.jit
+    def f(x):
+        seen.append(get_abstract_mesh().axis_names)
+        return lamina.lax.with_sharding_constraint(x, P(get_abstract_mesh().axis_names[0])) * 2
+
+    for name, enter in (("a", lamina.set_mesh), ("b", lambda mesh: mesh), ("a", lamina.set_mesh)):
+        mesh = auto_mesh((2,), (name,))
+        with enter(mesh):
+            assert f(X).sharding == NamedSharding(mesh, P(name))
+    assert seen == [("a",), ("b",)]
+    kinds = []
+    g = lamina.jit(lambda x: (kinds.append(get_abstract_mesh().axis_types), x)[1])
+    with lamina.set_mesh(auto_mesh((2,), ("a",))):
+        g(X)
+        with use_abstract_mesh(AbstractMesh((2,), ("a",), axis_types=(AxisType.Explicit,))):
+            g(X)
+    assert kinds == [(AxisType.Auto,), (AxisType.Explicit,)]
