@@ -428,6 +428,7 @@ CUDA_KERNEL_LLVM = (
     "convert-nvgpu-to-nvvm",
     *KERNEL_PLACES,
     *(stage.replace("{vector-bits=VECTOR_BITS}", "{gpu=true}") for stage in _SCALARS),
+    "gpu-pack-halves",
     "convert-vector-to-llvm{vector-transpose-lowering=shuffle1d}",  # what functions look up, too
     "arith-expand",
     "gpu-avoid-calls",  # once all divisions are there

@@ -2,8 +2,8 @@
 
 Device addresses are no addresses of the process: code that reads one ends at once. Streams are
 queues whose work is done when somebody waits for it, as late as the driver may; memory that is freed
-is overwritten. Kernels run in the SIMT emulator. `fail` makes a call fail; what a kernel does that a
-GPU would not forgive is in `faults`.
+is overwritten. Kernels run in the emulator of PTX, as they are assembled, on what their `gpu` stage says that they are
+given. `fail` makes a call fail; what a kernel does that a GPU would not forgive is in `faults`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 import simt
-import simt_maps
 from fake_c import INT, PTR, UINT, pointer, set_int, set_text, set_word
 from fake_streams import Stream
+from support import ptx
 
 import lamina
 from lamina.backends.cuda import program as cuda_program
@@ -43,6 +43,9 @@ _NAMES = {1: b"CUDA_ERROR_INVALID_VALUE", 2: b"CUDA_ERROR_OUT_OF_MEMORY",
           201: b"CUDA_ERROR_INVALID_CONTEXT", 209: b"CUDA_ERROR_NO_BINARY_FOR_GPU",
           700: b"CUDA_ERROR_ILLEGAL_ADDRESS", 719: b"CUDA_ERROR_LAUNCH_FAILED", 999: b"CUDA_ERROR_UNKNOWN"}  # fmt: skip
 _FIRST_ADDRESS = 1 << 40
+_ELEMENTS = {n: np.dtype(of) for n, of in ((0, np.uint8), (6, np.float16), (9, ml_dtypes.bfloat16), (11, np.float32))}
+"""By the driver's number of a tensor map's type."""
+_TF32 = 11
 
 Work = fake_graphs.Work
 
@@ -72,7 +75,7 @@ class FakeDriver:
         self.pinned: dict[int, Any] = {}
         self.maps: dict[int, tuple[Any, ...]] = {}  # by what their bits are here
         self.dynamic_shared: dict[str, int] = {}  # that a function may ask for
-        self.kernels: dict[str, Any] = {}  # name of a launch -> the text of its gpu.module
+        self.kernels: dict[str, dict[str, str]] = {}  # name of a launch -> its module, by stage
         self.conditions: dict[int, int] = {}
         self.calls: list[str] = []
         self.faults: list[BaseException] = []
@@ -174,43 +177,47 @@ class FakeDriver:
                 ctypes.c_int64.from_address(pointer(parameters, i)).value for i in range(6)
             )
             return lambda: self._decide(handle, address, size, low, high, outside)
-        kernel = simt.kernel(self.kernels[function], function)
+        kernel = simt.kernel(self.kernels[function]["gpu"], function)
         assert grid[:3] == tuple(kernel.attributes["known_grid_size"])
         assert grid[3:] == tuple(kernel.attributes["known_block_size"])
         arguments = kernel.regions[0].blocks[0].arguments
         addresses = []
         for i, value in enumerate(arguments):
             at = pointer(parameters, i)
-            if str(value.type) == "!llvm.ptr":  # a tensor map, which is given by value
+            if _is_map(value):  # which is given by value
                 assert at % 64 == 0 and ctypes.string_at(at + 8, 120) == bytes(120)
             addresses.append(ctypes.c_uint64.from_address(at).value)
         dynamic = "lamina.dynamic_shared_bytes"
         wanted = kernel.attributes[dynamic].value if dynamic in kernel.attributes else 0
         assert shared == wanted <= self.dynamic_shared.get(function, 48 << 10), (shared, wanted)
-        return lambda: self._run(function, arguments, addresses)
+        return lambda: self._run(function, grid, shared, arguments, addresses)
 
-    def _run(self, name: str, arguments: Any, addresses: list[int]) -> None:
-        arrays = []
-        for value, address in zip(arguments, addresses):
-            if str(value.type) == "!llvm.ptr":
-                arrays.append(self.map(*self.maps[address]))
-                continue
-            of = ir.MemRefType(value.type)
-            dtype = simt._dtype(of.element_type)
-            size = math.prod(of.shape) * dtype.itemsize
-            assert address % 16 == 0
-            arrays.append((self.at(address, size) if size else np.zeros(0, np.uint8)).view(dtype))
-        simt.launch(self.kernels[name], name, arrays)
+    def _run(
+        self, name: str, grid: tuple[int, ...], shared: int, arguments: Any, addresses: list[int]
+    ) -> None:
+        given = [
+            self.map(*self.maps[address]) if _is_map(value) else ptx.Pointer(self._array(value, address))
+            for value, address in zip(arguments, addresses)
+        ]
+        _program(self.kernels[name]["ptx"]).launch(name, grid[:3], grid[3:], given, shared)
+
+    def _array(self, value: Any, address: int) -> np.ndarray:
+        """What a kernel is given for one of its parameters."""
+        of = ir.MemRefType(value.type)
+        dtype = simt._dtype(of.element_type)
+        size = math.prod(of.shape) * dtype.itemsize
+        assert address % 16 == 0
+        return (self.at(address, size) if size else np.zeros(0, np.uint8)).view(dtype)
 
     def map(
         self, type_: int, address: int, sizes: list[int], strides: list[int], box: list[int]
-    ) -> simt_maps.Map:
+    ) -> ptx.TensorMap:
         """What a tensor map shows."""
-        dtype = np.dtype({0: np.uint8, 6: np.float16, 9: ml_dtypes.bfloat16, 11: np.float32}[type_])
-        size = dtype.itemsize + sum(
-            (n - 1) * s for n, s in zip(sizes, [dtype.itemsize, *strides], strict=True)
-        )
-        return simt_maps.Map(self.at(address, size), dtype, sizes, strides, box, rounds=type_ == 11)
+        dtype = _ELEMENTS[type_]
+        steps = zip(sizes, [dtype.itemsize, *strides], strict=True)
+        span = dtype.itemsize + sum((n - 1) * step for n, step in steps)
+        data = ptx.Pointer(self.at(address, span))
+        return ptx.TensorMap(data, dtype.itemsize, sizes, strides, box, rounds=type_ == _TF32)
 
     def _decide(
         self, handle: int, address: int, size: int, low: int, high: int, outside: int
@@ -218,6 +225,15 @@ class FakeDriver:
         kind = {1: np.uint8, 4: np.int32, 8: np.int64}[size]
         value = int(self.at(address, size).view(kind)[0])
         self.conditions[handle] = int((low <= value <= high) != bool(outside))
+
+
+def _is_map(value: Any) -> bool:
+    return str(value.type) == "!llvm.ptr"
+
+
+@functools.lru_cache(256)
+def _program(text: str) -> ptx.Program:
+    return ptx.Program(text)
 
 
 # ---- the calls -----------------------------------------------------------------------------------
@@ -315,7 +331,7 @@ def installed(driver: FakeDriver, cache: str | None = None) -> Iterator[FakeDriv
     def noted(*args: Any, **kwargs: Any) -> Any:
         kernel = compile_kernel(*args, **kwargs)
         for launch in kernel.launches:
-            driver.kernels[launch.name] = kernel.texts["gpu"]
+            driver.kernels[launch.name] = kernel.texts
         return kernel
 
     _replaced.append(driver)

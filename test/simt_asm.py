@@ -13,6 +13,7 @@ import simt_wgmma
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "llvm.nvvm.ex2.approx.ftz.f": np.exp2,
+    "llvm.nvvm.mul.rn.f": np.multiply,
     "llvm.nvvm.rcp.approx.ftz.f": lambda x: 1 / x,
 }
 _PRODUCT = re.compile(
@@ -45,7 +46,7 @@ def assembly(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> lis
 def intrinsic(launch: Any, op: Any, operands: list[Any], mask: np.ndarray) -> list[Any]:
     """`llvm.call_intrinsic`, of functions of f32."""
     function = _FUNCTIONS[op.attributes["intrin"].value]
-    return [np.asarray(function(np.asarray(operands[0])), np.float32)]
+    return [np.asarray(function(*map(np.asarray, operands)), np.float32)]
 
 
 OPS: dict[str, Callable[..., list[Any]]] = {"llvm.inline_asm": assembly, "llvm.call_intrinsic": intrinsic}

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from triton_programs import TYPES, Program
 
-_ROWS, _COLUMNS = 4096, 1024
+_ROWS = 4096
+_EXACT = ", libdevice"
+"""Of programs in which Triton takes exp from there, and exact quotients: as exact as lamina's."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +54,10 @@ def _by_rows(kind: str, columns: int) -> list[tuple[dict[str, Any], tuple[int, .
     return [({"BLOCK": block}, (_ROWS,), warps, 3) for warps in (1, 4, 8)]
 
 
-def _softmax(kind: str, columns: int) -> Counted:
-    name = f"softmax {kind}, {_ROWS} x {columns}"
+def _softmax(kind: str, columns: int, exact: bool = False) -> Counted:
+    name = f"softmax {kind}, {_ROWS} x {columns}" + _EXACT * exact
     shape = (_ROWS, columns)
-    triton = _programs(name, "softmax", {"x": kind, "out": kind}, [shape], shape, {"columns": ("i32", columns)},
+    triton = _programs(name, "softmax_exact" if exact else "softmax", {"x": kind, "out": kind}, [shape], shape, {"columns": ("i32", columns)},
                        _by_rows(kind, columns))  # fmt: skip
     return Counted("softmax", name, triton)
 
@@ -91,10 +93,10 @@ def _attention(kind: str, heads: int, n: int, d: int) -> Counted:
     return Counted("attention", name, triton)
 
 
-def _chain(kind: str, n: int) -> Counted:
-    name = f"exp(-x * x) * y + x {kind}, {n}"
+def _chain(kind: str, n: int, exact: bool = False) -> Counted:
+    name = f"exp(-x * x) * y + x {kind}, {n}" + _EXACT * exact
     ways = [({"BLOCK": 1024}, (n // 1024,), 4, 3), ({"BLOCK": 2048}, (n // 2048,), 4, 3)]
-    triton = _programs(name, "chain", dict.fromkeys(("x", "y", "out"), kind), [(n,), (n,)], (n,), {"n": ("i32", n)}, ways)
+    triton = _programs(name, "chain_exact" if exact else "chain", dict.fromkeys(("x", "y", "out"), kind), [(n,), (n,)], (n,), {"n": ("i32", n)}, ways)
     return Counted("chain", name, triton)
 
 
@@ -123,8 +125,11 @@ def _transpose(kind: str, rows: int, columns: int) -> Counted:
 
 COUNTED = [
     _chain("fp32", 1 << 20),
+    _chain("fp32", 1 << 20, exact=True),
     _chain("bf16", 1 << 20),
+    _chain("bf16", 1 << 20, exact=True),
     _softmax("fp32", 1024),
+    _softmax("fp32", 1024, exact=True),
     _softmax("fp32", 1000),
     _softmax("fp16", 2048),
     _layer_norm("fp32", 1024),

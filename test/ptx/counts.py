@@ -40,7 +40,9 @@ sectors of 32 bytes that they touch in global memory, and how often lanes meet i
 results, with Triton {version}'s kernels beside (of several tilings, the one with the fewest instructions).
 **This is no measurement of time**: an instruction of PTX may be several of the machine's, and nothing here says what
 waits for what. Triton's exp is one product and one instruction, wrong by |x| units in the last place; lamina's of
-f32 is eight instructions and wrong by two, which is what its first rows and softmax of f32 have more. Of the
+f32 is eight instructions and wrong by two, which is what its first rows and softmax of f32 have more. In rows that end
+in "libdevice" Triton's kernel has exp from there and an exact quotient, and is as exact as lamina's. Softmax of fp16
+is rounded to it after each step, as on the CPU; Triton's is rounded once, at the end. Of the
 machine's instructions (sm_90a, as nvdisasm shows them) `div.rn.f32` is eight where numbers are not extreme, Triton's
 `div.full.f32` eight, its `ex2.approx.f32` four and lamina's `ex2.approx.ftz.f32` one. Products of sm_80 are in tiles
 of 128 x 128, which by the tilings' model end sooner at this size than Triton's of 128 x 256, and read more. The page is

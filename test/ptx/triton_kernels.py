@@ -4,6 +4,7 @@
 
 import triton
 import triton.language as tl
+from triton.language.extra import libdevice
 
 
 @triton.jit
@@ -289,6 +290,25 @@ def chain(x, y, out, n, BLOCK: tl.constexpr):
     a = tl.load(x + at, mask=inside)
     a, b = a.to(tl.float32), tl.load(y + at, mask=inside).to(tl.float32)
     tl.store(out + at, (tl.exp(-a * a) * b + a).to(out.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def chain_exact(x, y, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < n
+    a = tl.load(x + at, mask=inside)
+    a, b = a.to(tl.float32), tl.load(y + at, mask=inside).to(tl.float32)
+    tl.store(out + at, (libdevice.exp(-a * a) * b + a).to(out.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def softmax_exact(x, out, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    at = tl.arange(0, BLOCK)
+    a = tl.load(x + row * columns + at, mask=at < columns, other=-float("inf")).to(tl.float32)
+    a = libdevice.exp(a - tl.max(a, axis=0))
+    a = tl.div_rn(a, tl.broadcast_to(tl.sum(a, axis=0), [BLOCK]))
+    tl.store(out + row * columns + at, a.to(out.dtype.element_ty), mask=at < columns)
 
 
 @triton.jit

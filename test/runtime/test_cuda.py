@@ -245,7 +245,7 @@ def test_each_call_may_fail(monkeypatch, tmp_path) -> None:
     """Injected failures are errors that name the call, or are made up for; then all works again."""
     tmp_path.chmod(0o700)
     wanted = lamina.jit(_failing)(_X)
-    texts: dict[str, str] = {}
+    texts: dict[str, dict[str, str]] = {}
     messages = {}
     for symbol in ["", *sorted(s for s in fake_driver.CALLS if not s.startswith(_UNHEARD))]:
         monkeypatch.setenv("LAMINA_CUDA_GRAPHS", str(int("Graph" in symbol)))
@@ -288,10 +288,10 @@ def test_compiled_ahead_of_time() -> None:
     older = lamina.jit(lambda x: x + 1, target="cuda:sm_100a").lower(_X).compile()
     assert older.artifact.manifest["target"]["cpu"] == "sm_100a"
     with fake_driver.installed(FakeDriver()) as cuda:
-        cuda.kernels["k"] = None
+        texts = {stage: compiled.as_text(stage).split("\n", 1)[1] for stage in ("gpu", "ptx")}
         for row in compiled.artifact.manifest["device_kernels"].values():
             for launch in row["launches"]:
-                cuda.kernels[launch["name"]] = compiled.as_text("gpu").split("\n", 1)[1]
+                cuda.kernels[launch["name"]] = texts
         np.testing.assert_allclose(compiled(_X), np.exp(_X) * 2, rtol=1e-6)
         with pytest.raises(RuntimeError, match="compiled for sm_100a, .*has compute capability 9.0"):
             older(_X)

@@ -27,6 +27,8 @@ from lamina.passes.gpu.device.threads import (
 from lamina.passes.gpu.product.operand import modulo, over, plus, times
 from lamina.passes.linalg.attention.mask import Mask, blocks_in_sight, tile_bounds
 from lamina.passes.loops import index, store
+from lamina.passes.math.terms import Lane
+from lamina.passes.math.variants import intrinsic
 from lamina.passes.scalars import Scalar
 from lamina.passes.stablehlo.analysis.facts import splat_of
 from lamina.passes.stablehlo.attention.reading import Attention
@@ -37,6 +39,11 @@ At = Callable[[int, int, int], ir.Value]
 _CHAINS = 4
 Rows = list[list[list[ir.Value]]]
 """By i, n and j."""
+_KNOWN = 2.0**24  # of f32, from which on neighbours differ by one and more
+Power = Callable[[ir.Value], ir.Value]
+"""Score -> the exponential of how far it is from the origin."""
+Exp = Callable[[ir.Value, ir.Value], tuple[ir.Value, Power]]
+"""(origin, the one before) -> the exponential of how far the latter is from it, and those of scores."""
 
 
 class Scores:
@@ -55,7 +62,7 @@ class Scores:
         self.scores, self.exp = attention.scores, _exp
         if self.is_rounded:
             self.scores, scale = _without_scale(attention.scores)
-            self.exp = functools.partial(_scaled_exp, scale * math.log2(math.e))
+            self.exp = functools.partial(_power_of_two, scale * math.log2(math.e))
         count = -(-shape.queries // queries)
         batches = math.prod(shape.extents[d] for d in shape.batch)
         number, self.part, tile = positions(gpu_id("block_id"), [batches, parts, count])
@@ -179,7 +186,7 @@ class Running:
         return [*self.highest, *self.sums]
 
     def add(
-        self, scores: Rows, exp: Callable[[ir.Value], ir.Value]
+        self, scores: Rows, exp: Exp
     ) -> tuple[list[ir.Value], Rows]:
         """What totals so far are to be multiplied by, and the exponentials of further scores."""
         tops, scaled, powers = [], [], []
@@ -191,10 +198,9 @@ class Running:
             # Where all scores are -inf so far, any finite number does.
             is_least = arith.CmpFOp(arith.CmpFPredicate.OEQ, top, _constant(-math.inf)).result
             origin = arith.SelectOp(is_least, _constant(0.0), top).result
-            scaled.append(exp(arith.SubFOp(before, origin).result))
-            powers.append([
-                [exp(arith.SubFOp(score, origin).result) for score in pair] for pair in row
-            ])  # fmt: skip
+            fade, power = exp(origin, before)
+            scaled.append(fade)
+            powers.append([[power(score) for score in pair] for pair in row])
             tops.append(top)
         self.highest = tops
         self.sums = [
@@ -224,13 +230,37 @@ def _constant(value: float) -> ir.Value:
     return arith.ConstantOp(ir.F32Type.get(), value).result
 
 
-def _exp(x: ir.Value) -> ir.Value:
-    return math_.exp(x)
+def _exp(origin: ir.Value, before: ir.Value) -> tuple[ir.Value, Power]:
+    def power(score: ir.Value) -> ir.Value:
+        return math_.exp(arith.SubFOp(score, origin).result)
+
+    return power(before), power
 
 
-def _scaled_exp(factor: float, x: ir.Value) -> ir.Value:
-    """By an instruction, for results that are rounded to 16 bits; the factor makes powers of two of scores' own."""
-    return approximations.power_of_two(arith.MulFOp(x, _constant(factor)).result)
+def _power_of_two(factor: float, origin: ir.Value, before: ir.Value) -> tuple[ir.Value, Power]:
+    """By an instruction, for results that are rounded to 16 bits; the factor makes powers of two of scores' own.
+
+    A score's product is exact until the origin's, which is rounded, is taken from it. That is the same for all scores
+    of a row, also for those that had another origin before, and so does not show in their weights. Where it would be
+    more than a power can have, scores are known to no more than some units of the exponent: the factor is then the
+    power of two below, so that nothing is rounded.
+    """
+    exact = _constant(2.0 ** math.floor(math.log2(factor)))
+    rounded = math_.absf(arith.MulFOp(origin, _constant(factor)).result)
+    is_large = arith.CmpFOp(arith.CmpFPredicate.OGT, rounded, _constant(_KNOWN)).result
+    by = arith.SelectOp(is_large, exact, _constant(factor)).result
+    least = _rounded_product(origin, by)
+    minus = arith.NegFOp(least).result
+    faded = arith.SubFOp(_rounded_product(before, by), least).result
+    return (
+        approximations.power_of_two(faded),
+        lambda score: approximations.power_of_two(math_.fma(score, by, minus)),
+    )
+
+
+def _rounded_product(a: ir.Value, b: ir.Value) -> ir.Value:
+    """No compiler makes one operation of it and the next."""
+    return intrinsic("llvm.nvvm.mul.rn.f", Lane.of(a.type), a, b).value
 
 
 def _combined(values: Sequence[ir.Value], combine: Any) -> ir.Value:

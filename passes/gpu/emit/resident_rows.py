@@ -459,8 +459,9 @@ class _Rows:
         for step in range(len(self.steps)):
             found = self._in_step(step, list(reducer.types) * plan.length, work, before)
             sums = [found[n * width : (n + 1) * width] for n in range(plan.length)]
-        while len(sums) > 1:
-            sums = [reducer(a, b) for a, b in zip(sums[::2], sums[1::2], strict=True)]
+        while len(sums) > 1:  # neighbours stay apart: two of 16 bits are in one register
+            half = len(sums) // 2
+            sums = [reducer(a, b) for a, b in zip(sums[:half], sums[half:], strict=True)]
         total = reducer.in_every_thread(
             sums[0], self.thread, plan.threads,
             lambda element, count: self.kernel.shared([count], element),
