@@ -32,8 +32,8 @@ class TargetMachine(Record):
 
 class CodegenOptions(Record):
     """How hard LLVM tries: the `level` of code generation, and the `passes` before, those of a level or
-    these. `vectorise` turns the loop vectoriser on, and `prefetch` has its loops ask for memory ahead
-    of time. `select_fast`, at level 0, selects instructions in half the time, but fuses no product with
+    these. `vectorise` turns the loop vectoriser on, and `prefetch` has its loops ask for memory so
+    many bytes ahead. `select_fast`, at level 0, selects instructions in half the time, but fuses no product with
     a sum. With `in_order`, instructions stay in the order in which they are written, but for what the
     processor does. `reduce_strength` looks for addresses that are better counted on from one iteration to
     the next than computed in each."""
@@ -42,7 +42,7 @@ class CodegenOptions(Record):
     passes: int | tuple[str, ...] = 2
     vectorise: bool = True
     unroll: bool = True
-    prefetch: bool = False
+    prefetch: int = 0
     select_fast: bool = False
     in_order: bool = False
     reduce_strength: bool = True
@@ -176,7 +176,7 @@ def _optimised(
             module = _parsed(_without_kept(str(module)))
             _run(_INLINING, module, builder)
         if options.prefetch and options.vectorise:
-            module = _parsed(with_prefetches(str(module)))
+            module = _parsed(with_prefetches(str(module), options.prefetch))
     return module, target_machine
 
 

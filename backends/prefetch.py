@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import re
 
-_AHEAD = 2048  # bytes; 1 to 4 KB make no difference
 _LABEL = re.compile(r"([\w.]+):")
 _LOAD = re.compile(r"  %[\w.]+ = load <\d+ x \w+>, ptr (%[\w.]+),")
 _STORE = re.compile(r"  store <\d+ x \w+> %[\w.]+, ptr (%[\w.]+),")
 _DECLARATION = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n"
 
 
-def with_prefetches(text: str) -> str:
-    """LLVM IR that comes from the loop vectoriser, with a prefetch after each load and store of a
-    vectorised loop. What they ask for past an array's end does nothing."""
+def with_prefetches(text: str, ahead: int) -> str:
+    """LLVM IR that comes from the loop vectoriser, with a prefetch of what is so many bytes ahead after
+    each load and store of a vectorised loop. What they ask for past an array's end does nothing."""
     lines: list[str] = []
     in_loop, count = False, 0
     for line in text.splitlines(True):
@@ -29,7 +28,7 @@ def with_prefetches(text: str) -> str:
             writes = access.re is _STORE
             place = f"%lamina.ahead.{count}"
             lines += [
-                f"  {place} = getelementptr i8, ptr {access[1]}, i64 {_AHEAD}\n",
+                f"  {place} = getelementptr i8, ptr {access[1]}, i64 {ahead}\n",
                 f"  call void @llvm.prefetch.p0(ptr {place}, i32 {writes:d}, i32 3, i32 1)\n",
             ]
             count += 1

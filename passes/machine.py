@@ -19,10 +19,14 @@ from lamina.records import Record
 
 SIZES = (64, 128, 256, 512, 1024)
 """The rows, columns and terms of the products whose rates a machine has."""
+_CACHED_SIZE = SIZES[2]
+_ELEMENTS = 5  # of a vector: more of f32, fewer of f64
 
 
 class Machine(Record):
     """Facts about a processor, then rates of one of its cores, rounded so that measuring again changes no code.
+
+    What operations take weighs one way to do something against another, on a core of some 4 GHz, and predicts nothing.
 
     What is here may decide how loops are cut, what is kept in caches, what runs as tasks and which library is called,
     never how a reduction is split into partial sums: results are the same bits whatever the caches and threads.
@@ -36,10 +40,44 @@ class Machine(Record):
     """Of the last cache, which cores share. How many cores there are is no part of this: the runtime divides the
     work as it runs."""
 
+    l1_ways: int = 8
+    """Lines of the first cache that may be any multiple of a page apart."""
+    line_bytes: int = 64
+    """Of a line in caches."""
+    page_bytes: int = 4096
+    """Of the smallest page, which is as far as a processor fetches ahead by itself."""
+    ahead_bytes: int = 2048
+    """How far ahead of what is read next to fetch; half and twice as far make no difference."""
+    ahead_rows: int = 8
+    """The same where each row is on a page of its own: more rows would share few places of the first cache."""
+
     task_ns: int = 10_000
     """Work that is worth a task of its own."""
     parallel_ns: int = 30_000
     """Work that is worth handing to other threads at all."""
+
+    op_ps: int = 150
+    """Picoseconds of an operation on a vector of 32 bytes, or on one element."""
+    function_ps: int = 3_000
+    """... of an elementary function of such a vector."""
+    access_ps: int = 250
+    """... of reading or writing one, where its elements are neighbours."""
+    apart_ps: int = 600
+    """... of reading or writing an element that is no neighbour of the last."""
+    scalar_ps: int = 200
+    """... of one of the operations on single numbers that libraries do."""
+    loop_ps: int = 1_500
+    """... of an innermost loop beyond its iterations."""
+    lanes_ps: int = 3_000
+    """... of adding up the lanes of a vector."""
+    l2_line_ps: int = 1_200
+    """... of a line that comes from the second cache."""
+    l3_line_ps: int = 3_500
+    """... of one from the third."""
+    memory_line_ps: int = 7_000
+    """... of one from memory."""
+    not_ahead: int = 2
+    """As many times as long takes a line that is not next to the one before."""
 
     pack_bytes_per_us: int = 10_000
     """How fast the factors of products are packed, beyond what is in the rates of square ones."""
@@ -47,6 +85,12 @@ class Machine(Record):
     """How fast results that are in no cache are written and read again."""
     transposed_percent: int = 140
     """Of its time, what code for the shape of a product takes where the left factor is transposed."""
+    message_bytes: int = 64 << 10
+    """Of a message between devices beyond which its length counts for more than that there is one."""
+    vector_dots: int = 500
+    """GFLOP/s of products of bytes and of bf16 by instructions on vectors that add several products."""
+    tile_dots: int = 2_500
+    """... by instructions on tiles (AMX)."""
     f32_code: tuple[int, ...] = (120, 160, 170, 158, 145)
     """GFLOP/s of code that is generated for the shape of a product, at `SIZES`."""
     f32_shared: tuple[int, ...] = (50, 100, 145, 155, 140)
@@ -69,6 +113,15 @@ class Machine(Record):
         at = math.log2(min(max(size, SIZES[0]), SIZES[-1]) / SIZES[0])
         low = min(int(at), len(rates) - 2)
         return float(rates[low] + (at - low) * (rates[low + 1] - rates[low]))
+
+    def multiply_add_ns(self, element: str) -> float:
+        """Nanoseconds of a term of a product of f32 or f64 whose factors are in the caches."""
+        return 2 / self.rate(element, "code", _CACHED_SIZE)
+
+    @staticmethod
+    def on_elements(ps: float) -> float:
+        """Nanoseconds of an element where a vector of 32 bytes takes so many picoseconds, whether f32 or f64."""
+        return ps / _ELEMENTS / 1000
 
     @functools.cached_property
     def text(self) -> str:

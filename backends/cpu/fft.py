@@ -40,6 +40,7 @@ from lamina.backends.cpu.llvm_text import Integer, Text
 from lamina.backends.cpu.tasks_text import DECLARATION, pack, run, unpack
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
+from lamina.passes.machine import REFERENCE
 from lamina.passes.stablehlo.analysis.fourier import (
     LARGEST_PRIME,
     LONGEST_LANE,
@@ -49,8 +50,7 @@ from lamina.passes.stablehlo.analysis.fourier import (
 )
 from lamina.records import Record
 
-_TASK_POINTS = 8192  # the least work worth a task of its own
-_CACHED_LANE = 2048  # longer transforms in lanes leave the first caches
+_CACHED_LANE = REFERENCE.l2_bytes // 512  # longer transforms in eight lanes leave the second cache; for all machines
 
 
 class _Layout(Record):
@@ -164,7 +164,8 @@ def _kernel(
             "%operand" if number == 0 else between,
             "%result" if number == len(tasks) - 1 else between,
         )
-        grain = max(1, _TASK_POINTS // (task.length * numbers.lanes))
+        points = task.length * numbers.lanes
+        grain = max(1, REFERENCE.task_ns * 1000 // (2 * REFERENCE.apart_ps * points))
         array = f"%ctx{number}"
         calls += [*pack(places, array), run(task.name, task.blocks, grain, array)]
     if not chain:

@@ -37,7 +37,7 @@ from lamina.dialects.attributes import KIND, LIBRARY, string_of
 from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
 from lamina.passes.llvm.limit_inlining import LimitInlining
-from lamina.passes.machine_attribute import write_machine
+from lamina.passes.machine_attribute import machine_of, write_machine
 from lamina.passes.pipeline import checked_if_it_fails
 from lamina.records import Record
 
@@ -141,7 +141,7 @@ def _lowering(
         level=2,
         passes=1 if is_blocked else 2,  # the same loops in three quarters of the time
         unroll=is_control or (contracts and not is_blocked),
-        prefetch=streams,
+        prefetch=target.machine.ahead_bytes if streams else 0,
     )
     if of_vectors and not is_attention:
         codegen = OF_FUNCTIONS if len(_FUNCTION.findall(text)) > 1 else OF_VECTORS
@@ -172,8 +172,7 @@ def emit_kernel(lowered: LoweredKernel, target: Target, keep_texts: bool = False
     )
 
 
-# Bytes from which on arrays are not in the cache of a core by the next call.
-_STREAMED = 2 << 20
+_STREAMED = 2  # second caches, beyond which arrays are not in that of a core by the next call
 
 # Bytes from which on arrays are worth more of LLVM's time, and up to which loops of scalars are worth none.
 _LARGE, _TINY = 1 << 20, 1 << 11
@@ -188,7 +187,7 @@ def _streams(function: ir.Operation) -> bool:
     """Whether all that a kernel does is to go once through arrays that are large."""
     if string_of(function, KIND) != "loop":
         return False
-    return _bytes(function) >= _STREAMED
+    return _bytes(function) >= _STREAMED * machine_of(function).l2_bytes
 
 
 def _bytes(function: ir.Operation) -> int:

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from lamina.dialects.attributes import updated_arguments
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
+from lamina.passes.machine_attribute import machine_of
 from lamina.passes.stablehlo.analysis.lapack import OWN, Lapack
 
-_TASK_WORK = 50_000  # the least arithmetic worth a task of its own
 _SIZES, _ROUTINES = 6, 3  # of LapackCall in runtime/src/lapack.h
 
 # Where the names for complex numbers are not those for real ones.
@@ -37,7 +37,8 @@ def lapack_kernel(function: ir.Operation, op: ir.Operation, symbol: str) -> str:
     parameters = ", ".join(f"ptr %p{i}" for i in range(len(places) + len(own) + 1))
     kernel = f"lamina_lapack_{routine.routine}_{routine.letter}"
     called = [] if routine.routine in OWN else [_symbol(routine)]
-    grain = max(1, -(-_TASK_WORK // max(1, routine.work)))
+    machine = machine_of(op)
+    grain = max(1, -(-machine.task_ns * 1000 // (machine.scalar_ps * max(1, routine.work))))
     return "".join(
         (
             f"declare void @{kernel}(ptr, ptr, ptr)\n",

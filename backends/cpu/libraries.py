@@ -25,6 +25,8 @@ from lamina.backends.target import Target
 from lamina.dialects.attributes import LIBRARY, string_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
+from lamina.passes.machine import SIZES, Machine
+from lamina.passes.machine_attribute import machine_of
 from lamina.passes.stablehlo.analysis.facts import PYTHON_CALLBACK, callback_index
 from lamina.passes.stablehlo.analysis.gemm import Gemm
 from lamina.passes.stablehlo.analysis.lapack import Lapack
@@ -35,7 +37,6 @@ from lamina.passes.stablehlo.analysis.sort_order import SortOrder, TopK
 from lamina.records import Record
 
 _ROW_MAJOR, _AS_IS, _TRANSPOSED = 101, 111, 112
-_TASK_FLOPS = 200_000  # the least work worth a task of its own
 
 
 class _Element(Record):
@@ -147,7 +148,7 @@ def _gemm(
         body = one_call(f"%p{lhs}", f"%p{rhs}", f"%p{result}")
         return f"{declared}define void @{symbol}({parameters}) {{\n{body}  ret void\n}}\n", 0
     places_ = (lhs, rhs, result)
-    return declared + _batched(product, element, symbol, parameters, places_, one_call), 0
+    return declared + _batched(product, element, symbol, parameters, places_, one_call, machine_of(dot)), 0
 
 
 def _batched(
@@ -157,12 +158,14 @@ def _batched(
     parameters: str,
     places: tuple[int, int, int],
     one_call: Callable[[str, str, str], str],
+    machine: Machine,
 ) -> str:
     """One call for each batch position; positions are the tasks of a parallel loop when there is
     work enough."""
     batch = prod(product.batch)
     flops = 2 * product.m * product.n * product.k
-    grain = max(1, -(-_TASK_FLOPS // flops))
+    task_flops = machine.task_ns * machine.rate("f64" if element.bytes == 8 else "f32", "library", SIZES[0])
+    grain = max(1, -(-int(task_flops) // flops))
     address = _addresses(product, element)
     lines = "\n".join
     return f"""{DECLARATION}

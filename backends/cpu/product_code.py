@@ -18,21 +18,21 @@ from __future__ import annotations
 import functools
 from math import ceil
 
+from lamina.passes.machine import REFERENCE
+
 JOB = (
     "a", "lda", "b", "ldb", "c", "ldc", "m", "n", "k", "rows", "chunks", "panels", "next_a", "next_b", "next_c",
 )  # fmt: skip
 """Pointers, and bytes from one contiguous row or column to the next; the sizes; rows of a task; how many tasks the
 rows are divided into, and the blocks of columns; bytes from one product of a batch to the next."""
 _DEPTH = 192  # terms at a time, of which packed a and b are in a first cache: how sums are cut is the same everywhere
-_PACKED_BYTES = 1 << 18  # of a, in a task's stack: half of a second cache of today's
+_PACKED_BYTES = REFERENCE.l2_bytes // 4  # of a, on a task's stack
 _TASK_COLUMNS = 512  # enough to make up for packing a
-_AHEAD = 8  # rows of b that are fetched while one is packed
 _VECTORS = 2  # of a block's columns
 _PANEL = 4  # blocks of b that are packed together, which reads lines side by side
 _HEIGHTS = {512: 14}  # of blocks, by the width of vectors: sums, those of b and one of a fill the registers
 _LEAST_HEIGHT = 6
 _LEAST_TASKS = 4
-_LINE = 64
 
 
 class Shape:
@@ -49,7 +49,7 @@ class Shape:
         self.suffix = f"v{self.lanes}f{bits}"
         self.a_turned, self.b_turned = a_turned, b_turned
         # Of packed a; after a block, there is room for a vector that is stored at its last term.
-        self.block = self.rows * _DEPTH * self.bytes + _LINE
+        self.block = self.rows * _DEPTH * self.bytes + REFERENCE.line_bytes
         self.most_rows = _PACKED_BYTES // (_DEPTH * self.bytes) // self.rows * self.rows
 
     def division(self, m: int, n: int) -> tuple[int, int, int]:
@@ -209,7 +209,7 @@ def _copy(shape: Shape, name: str, width: int, block: int) -> str:
     lines = [
         f"define internal void @{name}({_PACKED}) #0 {{",
         "entry:",
-        f"  %ahead = mul i64 %apart, {_AHEAD}",
+        f"  %ahead = mul i64 %apart, {REFERENCE.ahead_rows}",
         "  br label %term",
         "term:",
         "  %t = phi i64 [ %k, %entry ], [ %left, %term_end ]",
@@ -223,7 +223,7 @@ def _copy(shape: Shape, name: str, width: int, block: int) -> str:
         "  %rest = sub i64 %there, %i",
         "  %soon = getelementptr i8, ptr %some, i64 %ahead",
     ]
-    for line in range(0, width * size, _LINE):
+    for line in range(0, width * size, REFERENCE.line_bytes):
         lines += [
             f"  %soon{line} = getelementptr i8, ptr %soon, i64 {line}",
             f"  call void @llvm.prefetch.p0(ptr %soon{line}, i32 0, i32 3, i32 1)",
@@ -380,7 +380,7 @@ def _tasks(symbol: str, shape: Shape) -> str:
     )
     a_row, a_term = (str(size), "%lda") if shape.a_turned else ("%lda", str(size))
     b_column, b_term = ("%ldb", str(size)) if shape.b_turned else (str(size), "%ldb")
-    packed_rows = shape.most_rows // rows * shape.block + _LINE
+    packed_rows = shape.most_rows // rows * shape.block + REFERENCE.line_bytes
     return f"""define void @{symbol}(ptr %job, i64 %low, i64 %high) #0 {{
 entry:
   %packed = alloca [{packed_rows} x i8], align 64

@@ -23,7 +23,6 @@ from lamina.passes.stablehlo.analysis.gemm import Gemm
 
 _PREFIX = "lamina_product_"
 _BITS = {"f32": 32, "f64": 64}
-_TASK_PRODUCTS = 100_000  # the least work worth a task of its own
 
 _objects: dict[str, bytes] = {}
 
@@ -43,7 +42,8 @@ def product_kernel(
     if next_a is None or next_b is None:
         raise CompileError.at(dot, "the matrices of the batch don't lie at one distance from each other")
     tasks = prod(product.batch) * chunks * panels
-    grain = max(1, _TASK_PRODUCTS * chunks * panels // (product.m * product.n * product.k))
+    of_a_task = product.m * product.n * product.k * target.machine.multiply_add_ns(element) / (chunks * panels)
+    grain = max(1, int(target.machine.task_ns / of_a_task))
     places = {value: f"%p{number}" for number, value in enumerate(function.regions[0].blocks[0].arguments)}
     count = len(places)
     lhs, rhs = (places[operand] for operand in dot.operands)

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 from lamina.backends.cpu.llvm_text import Integer, Text
 from lamina.backends.cpu.tasks_text import DECLARATION, pack, run, unpack
+from lamina.passes.machine import REFERENCE
 from lamina.passes.stablehlo.analysis.scan_order import Scan
 
-_CHUNK_BYTES = 65536  # of a long row: what stays in the second-level cache between its two readings
+_CHUNK_BYTES = REFERENCE.l2_bytes // 16  # of a long row, read twice; for all machines: it decides how sums are rounded
 _COLUMNS = 4  # vectors of a block of columns
-_TASK_ELEMENTS = 16384  # the least work worth a task of its own
 
 Task = tuple[str, str]
 """The text of a task's function, and of its call."""
@@ -52,7 +52,7 @@ class ScanTasks:
     def task(self, name: str, text: Text, count: int, elements: int) -> Task:
         """A task that is done `count` times, each for so many elements."""
         body = "\n".join(text.lines)
-        grain = max(1, _TASK_ELEMENTS // elements)
+        grain = max(1, REFERENCE.task_ns * 1000 // (elements * REFERENCE.apart_ps))
         return (
             f"define internal void @{name}(ptr %ctx, i64 %low, i64 %high) #0 {{\nentry:\n{body}\n"
             "  ret void\n}"

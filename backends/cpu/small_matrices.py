@@ -16,13 +16,13 @@ from lamina.dialects.attributes import flag
 from lamina.dialects.constants import splat_element
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
+from lamina.passes.machine_attribute import machine_of
 from lamina.passes.stablehlo.analysis.facts import CONSTANT
 from lamina.passes.stablehlo.analysis.lapack import Lapack
 from lamina.passes.stablehlo.analysis.small_matrices import SmallMatrices
 from lamina.records import Record
 
 _UNROLLED = 16  # elements of the largest matrix whose code is unrolled
-_TASK_WORK = 20_000  # vector operations worth a task of its own
 _WIDTHS = {"i32": 4, "f32": 4, "f64": 8, "complex<f32>": 8, "complex<f64>": 16}
 
 
@@ -82,7 +82,9 @@ class _Kernel:
         body = "\n".join([*t.stack, *t.lines])
         parameters = ", ".join(f"ptr %p{i}" for i in range(count + 1))
         blocks = -(-self._batch // self._lanes)
-        grain = max(1, _TASK_WORK // self._work())
+        machine = machine_of(self._steps[0][0])
+        of_a_block = self._work() * (machine.op_ps + machine.access_ps)
+        grain = max(1, machine.task_ns * 1000 // of_a_block)
         return (
             f"{DECLARATION}\n"
             f"{self._declarations()}{''.join(self._functions.values())}"

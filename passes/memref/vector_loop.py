@@ -17,20 +17,19 @@ from lamina.passes.memref.plain_loop import Place, PlainLoop, Step
 _SIGNED = frozenset(range(6))
 """The predicates of integers that are not of unsigned ones."""
 _FAR = 1 << 30
-_AHEAD = 2048  # bytes; 1 to 4 KB make no difference
 
 
 def write_over_vectors(
-    loop: PlainLoop, *, masked: bool, prefetch: bool = False, short_buffers: bool = False
+    loop: PlainLoop, *, masked: bool, ahead: int = 0, short_buffers: bool = False
 ) -> bool:
     """Replace a loop; whether it works on vectors side by side then because of a long chain. What remains
-    is done with a mask where vectors are `masked` and elements lie side by side, or else one by one. With
-    `prefetch`, memory is asked for ahead of time; for `short_buffers` see `interleave_factor`."""
+    is done with a mask where vectors are `masked` and elements lie side by side, or else one by one. Memory
+    is asked for so many bytes `ahead`, if any; for `short_buffers` see `interleave_factor`."""
     for step in loop.same:
         step.op.move_before(loop.op)
     rest_in_vectors = masked and not loop.one_by_one and not loop.backwards
     with ir.InsertionPoint(loop.op), loop.op.location:
-        writer = _Writer(loop, masked, _AHEAD if prefetch else 0, short_buffers)
+        writer = _Writer(loop, masked, ahead, short_buffers)
         writer.write_main()
         writer.write_rest(rest_in_vectors)
         results = writer.combined()

@@ -31,6 +31,7 @@ from collections.abc import Iterator, Sequence
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import ancestors, find_ops
+from lamina.passes.machine_attribute import machine_of
 from lamina.passes.memref.plain_loop import Apart, PlainLoop, Step, in_place, is_native, read_loop
 from lamina.passes.memref.vector_loop import write_over_vectors
 
@@ -62,6 +63,7 @@ class VectorizeLoops(Pass):
         plain: list[PlainLoop] = []
         over_vectors = 0
         apart = self._apart
+        ahead = machine_of(module).ahead_bytes if self.prefetch else 0
         for op in _innermost_loops(module):
             body = op.regions[0].blocks[0].operations
             if any(view.operation.name.startswith(_OF_VECTORS) for view in body):
@@ -91,7 +93,7 @@ class VectorizeLoops(Pass):
             if write_over_vectors(
                 loop,
                 masked=self.vector_bits == 512,
-                prefetch=self.prefetch,
+                ahead=ahead,
                 short_buffers=self.everywhere,
             ):
                 module.operation.attributes[IN_ORDER] = ir.UnitAttr.get()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import field
 
+from lamina.passes.machine import REFERENCE
 from lamina.passes.planning.order import blocks_with_carries, overwritten
 from lamina.passes.planning.program import (
     Block,
@@ -26,7 +27,7 @@ from lamina.passes.planning.program import (
 )
 from lamina.records import Record
 
-LEAST_NS = 20_000
+LEAST_NS = 2 * REFERENCE.task_ns
 """Of a kernel that is worth another thread."""
 _FARTHEST = 256  # ops from the first kernel of a team to the last
 

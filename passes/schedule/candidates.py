@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from lamina.passes.machine import REFERENCE, Machine
-from lamina.passes.schedule.cost import LINE, PAGE, WANTED_TASKS, cost_of
+from lamina.passes.schedule.cost import WANTED_TASKS, cost_of
 from lamina.passes.schedule.dependences import may_reorder
 from lamina.passes.schedule.nest import Statement
 from lamina.passes.schedule.schedule import Loop, task_counts
@@ -22,14 +22,13 @@ SQUARE_BLOCK = 64
 """Positions along each side of a block in which lines of both arrays are used up: one, and the next fetched ahead."""
 COLUMN_BLOCK = 1024
 """Elements of an accumulated row: a few KB, which the first cache of any machine keeps beside the row that is read."""
-REGISTER_BYTES = 4 * LINE
-"""Of an accumulated row that stays in registers: four lines of each row, which processors fetch ahead as well as
-whole rows; eight or sixteen they do not."""
+REGISTER_LINES = 4
+"""Of an accumulated row that stays in registers: so many lines of each row processors fetch ahead as well as whole
+rows; eight or sixteen they do not."""
 JAMMED = (8, 10, 9, 7, 6, 5, 4)
 """Rows that a sum down columns adds at a time, so that it is read and written once for all of them."""
 _BLOCKS_GAIN = 1.25
 """So much blocks must gain: neighbours can't share their loops, and costs are no more exact."""
-_LEAST_JAMMED_ROW = 2 * PAGE  # bytes: four tasks of half a page
 _MOST_OPS_IN_REGISTERS = 4
 _LEAST_ROWS = 32
 _CACHES = 2  # second caches, of which an array is beyond
@@ -137,13 +136,13 @@ def _down_columns(
     block = COLUMN_BLOCK
     if worth_tasks and not outer:  # the blocks are all the tasks there can be
         columns = max(SQUARE_BLOCK, extent // WANTED_TASKS)
-        block = min(block, -(-columns // LINE) * LINE)
+        block = min(block, -(-columns // machine.line_bytes) * machine.line_bytes)
         if _is_plain_sum(statement, inner, machine):
-            jammed = _jammed(statement, inner)
+            jammed = _jammed(statement, inner, machine)
             if jammed:
                 yield jammed
                 return
-            block = REGISTER_BYTES // statement.accesses[-1].width
+            block = REGISTER_LINES * machine.line_bytes // statement.accesses[-1].width
     if block < extent:
         yield (*around, Loop(inner, block), *rows, row)
     else:
@@ -160,10 +159,10 @@ def _is_plain_sum(statement: Statement, inner: int, machine: Machine) -> bool:
         return False
     rows = math.prod(statement.extents[d] for d in statement.reduced)
     row = statement.extents[inner] * writes[0].width
-    return row % LINE == 0 and rows >= _LEAST_ROWS and rows * row >= _CACHES * machine.l2_bytes
+    return row % machine.line_bytes == 0 and rows >= _LEAST_ROWS and rows * row >= _CACHES * machine.l2_bytes
 
 
-def _jammed(statement: Statement, inner: int) -> tuple[Loop, ...] | None:
+def _jammed(statement: Statement, inner: int, machine: Machine) -> tuple[Loop, ...] | None:
     """Loops in which some eight rows are added at a time, in blocks of columns that are a page of a row or half of
     one: what fetches ahead in processors follows rows that go on."""
     if len(statement.extents) != 2 or any(-1 in access.places for access in statement.accesses):
@@ -172,9 +171,10 @@ def _jammed(statement: Statement, inner: int) -> tuple[Loop, ...] | None:
     count = next((rows for rows in JAMMED if statement.extents[reduced] % rows == 0), 0)
     width = statement.accesses[-1].width
     columns = statement.extents[inner]
-    if not count or columns * width < _LEAST_JAMMED_ROW or statement.extents[reduced] == count:
+    pages = columns * width / machine.page_bytes
+    if not count or pages < 2 or statement.extents[reduced] == count:  # fewer are not four tasks of half a page
         return None
-    block = (PAGE if columns * width >= 4 * PAGE else PAGE // 2) // width
+    block = (machine.page_bytes if pages >= 4 else machine.page_bytes // 2) // width
     return Loop(inner, block), Loop(reduced, count), Loop(inner), Loop(reduced, unrolled=True)
 
 

@@ -22,11 +22,12 @@ from lamina.passes.linalg.analysis.structure import (
     root_buffer,
 )
 from lamina.passes.loops import add, for_range, for_tasks, index, load, store
+from lamina.passes.machine import REFERENCE
 from lamina.passes.memref.place_temporaries import element_bytes
 from lamina.passes.schedule.schedule import Loop, Schedule, carried_from
 from lamina.passes.schedule.transposes import emit_transposed_block
 
-_LOCAL_BYTES = 32768  # the largest part of a temporary that one iteration keeps for itself
+_LOCAL_BYTES = REFERENCE.l1_bytes * 2 // 3  # the largest part of a temporary that one iteration keeps for itself
 
 Fills = Sequence[ir.Operation | None]
 """For each output of a generic the op that only gives it its first value."""

@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lamina.passes.linalg.analysis.parallel import LEAST_SPLIT, split
+from lamina.passes.linalg.analysis.parallel import is_worth_splitting, split
 from lamina.passes.machine import Machine
 from lamina.passes.schedule.dependences import keep_apart
 from lamina.passes.schedule.nest import Access, Nest, Statement
@@ -125,7 +125,7 @@ def _leaves_one_core(group: Sequence[_Member], member: _Member, loops: int) -> b
     """Whether statements that are work for several cores would share loops that are too few iterations for them."""
     count = math.prod(task_counts(member.statement, member.loops[:loops]))
     cost = sum(m.statement.cost for m in (*group, member))
-    return cost >= LEAST_SPLIT and count < LEAST_ITERATIONS
+    return is_worth_splitting(cost) and count < LEAST_ITERATIONS
 
 
 def _common(first: _Member, second: _Member, loops: int) -> int:
@@ -165,7 +165,7 @@ def _join_innermost(
             is_beside
             and depth == outer + 1
             and member.number not in nest.barriers
-            and (outer or not in_tasks or max(joined[-1].statement.cost, member.statement.cost) < LEAST_SPLIT)
+            and (outer or not in_tasks or not is_worth_splitting(max(joined[-1].statement.cost, member.statement.cost)))
             and _fits(joined, member, outer)
         ):
             shared[before] = depth

@@ -35,7 +35,6 @@ from lamina.passes.schedule.candidates import SQUARE_BLOCK
 from lamina.passes.schedule.interleaving import Interleaving, emit_interleaved
 from lamina.passes.schedule.nest import Tile
 
-_LINE_BYTES = 64
 _LANE_BYTES = 16
 _MOST_ROWS = 16  # of a tile: each takes a register
 _LEAST_ROWS = 4
@@ -113,12 +112,12 @@ def goes_past_caches(generic: Generic, outer: int, inner: int) -> bool:
         return False
     target = ir.MemRefType(generic.outputs[0].type)
     (*strides, _), offset = target.get_strides_and_offset()
-    width = element_bytes(target.element_type)
+    width, machine = element_bytes(target.element_type), machine_of(generic.op)
     return (
-        _side(generic, (outer, inner)) * width % _LINE_BYTES == 0
-        and math.prod(target.shape) * width >= _PAST_CACHES * machine_of(generic.op).l2_bytes
+        _side(generic, (outer, inner)) * width % machine.line_bytes == 0
+        and math.prod(target.shape) * width >= _PAST_CACHES * machine.l2_bytes
         and offset == 0
-        and all(stride > 0 and stride * width % _LINE_BYTES == 0 for stride in strides)
+        and all(stride > 0 and stride * width % machine.line_bytes == 0 for stride in strides)
     )
 
 
@@ -175,7 +174,7 @@ def emit_transposed_block(
 
     # Memory of the caller's may begin anywhere.
     address = memref.ExtractAlignedPointerAsIndexOp(generic.outputs[0]).result
-    beyond = arith.AndIOp(address, index(_LINE_BYTES - 1)).result
+    beyond = arith.AndIOp(address, index(machine_of(generic.op).line_bytes - 1)).result
     is_line = arith.CmpIOp(arith.CmpIPredicate.eq, beyond, index(0)).result
     if_else(is_line, lambda: block(True), lambda: block(False), [])
 
@@ -215,7 +214,8 @@ def _emit_block(
 
 def _side(generic: Generic, dimensions: tuple[int, int]) -> int:
     """The side of a tile: whole cache lines, where they are few enough rows; less of what is small."""
-    side = min(_MOST_ROWS, _LINE_BYTES // element_bytes(generic.inputs[0].type.element_type))
+    line = machine_of(generic.op).line_bytes
+    side = min(_MOST_ROWS, line // element_bytes(generic.inputs[0].type.element_type))
     least = min(generic.extents[d] for d in dimensions)
     while side > least:
         side //= 2
@@ -257,7 +257,7 @@ def _transpose_tile(
             generic.outputs[0],
             indices(generic.output_maps[0]),
             nontemporal=past_caches,
-            alignment=_LINE_BYTES if past_caches else None,
+            alignment=machine_of(generic.op).line_bytes if past_caches else None,
         )
 
 

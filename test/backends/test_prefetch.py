@@ -30,7 +30,7 @@ middle.block:                                     ; preds = %vector.body
 
 
 def test_loads_and_stores_of_the_loop() -> None:
-    lines = [line.strip() for line in with_prefetches(LOOP).splitlines()]
+    lines = [line.strip() for line in with_prefetches(LOOP, 2048).splitlines()]
     at = lines.index("%wide.load = load <16 x float>, ptr %a, align 4")
     assert lines[at + 1 : at + 3] == [
         "%lamina.ahead.0 = getelementptr i8, ptr %a, i64 2048",
@@ -43,7 +43,7 @@ def test_loads_and_stores_of_the_loop() -> None:
 
 def test_no_loop_is_left_as_it_is() -> None:
     text = "define void @f() {\n  ret void\n}\n"
-    assert with_prefetches(text) == text
+    assert with_prefetches(text, 2048) == text
 
 
 @pytest.mark.parametrize(

@@ -6,21 +6,26 @@ import math
 from collections.abc import Iterator, Sequence
 
 from lamina.passes.linalg.analysis.structure import Generic
-from lamina.passes.machine import Machine
+from lamina.passes.machine import REFERENCE, Machine
 
-_EXPENSIVE = 20.0  # a transcendental, in units of a simple operation
-_DIVISION = 8.0
-_LEAST_TASKS = 4.0
-LEAST_SPLIT = 30_000.0
-"""Nanoseconds from which on a reduction is split into partial sums: the same on every machine, as it decides how
-sums are rounded."""
+_WANTED_TASKS = 4
+_DIVISION = 8.0  # operations
+_OPERATION_NS = REFERENCE.on_elements(REFERENCE.op_ps)
+_OPERAND_NS = REFERENCE.on_elements(2 * REFERENCE.access_ps)
 
 
 def total_cost(generic: Generic) -> float:
-    """Nanoseconds of the whole iteration space, roughly, on one core with vectors."""
+    """Nanoseconds of the whole iteration space, roughly, on a core of the reference machine: where work is divided
+    into partial sums decides how they are rounded, and must be the same everywhere."""
     operations = sum(_operations(generic))
     operands = len(generic.inputs) + len(generic.outputs)
-    return (0.03 * operations + 0.1 * operands) * math.prod(generic.extents)
+    return (_OPERATION_NS * operations + _OPERAND_NS * operands) * math.prod(generic.extents)
+
+
+def is_worth_splitting(cost: float) -> bool:
+    """Whether a reduction that takes so many nanoseconds is split into partial sums."""
+    return cost >= REFERENCE.parallel_ns
+
 
 
 def is_costly(generic: Generic) -> bool:
@@ -33,7 +38,7 @@ def _operations(generic: Generic) -> Iterator[float]:
     for op in generic.body.operations:
         name = op.operation.name
         if name.startswith("math."):
-            yield _EXPENSIVE
+            yield REFERENCE.function_ps / REFERENCE.op_ps
         else:
             yield _DIVISION if "div" in name or "rem" in name else 1.0
 
@@ -47,7 +52,7 @@ def split(counts: Sequence[int], cost: float, machine: Machine) -> tuple[int, in
     """
     if cost < machine.parallel_ns:
         return 0, 1
-    enough = max(_LEAST_TASKS, cost / machine.task_ns)
+    enough = max(_WANTED_TASKS, cost / machine.task_ns)
     tasks, iterations = 0, 1
     while tasks < len(counts) and iterations < enough:
         iterations *= counts[tasks]

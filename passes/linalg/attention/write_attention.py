@@ -60,7 +60,6 @@ _LEAST_TASKS = 16
 _KEYS = 64  # of a step, roughly
 _PAIRED_KEYS, _PAIRED_WIDTH = 128, 256  # so many where both widths are not more
 _LANES = 16  # a divisor of all numbers of queries
-_NANOSECONDS = 0.02  # of a score's two products, for each number of the width
 
 
 class WriteAttention(Pass):
@@ -126,7 +125,7 @@ class _Writer:
         blocks = math.ceil(queries / self._queries)
         counts = [*(shape.extents[d] for d in self._around), blocks]
         scores = math.prod(counts) * self._queries * shape.keys
-        cost = scores * (shape.width + shape.value_width) / 2 * _NANOSECONDS
+        cost = scores * (shape.width + shape.value_width) * self._machine.multiply_add_ns("f32")
         tasks, grain = split(counts, cost, self._machine)
 
         def task(values: list[ir.Value]) -> None:

@@ -54,6 +54,7 @@ from lamina.passes.linalg.attention.mask import Mask
 from lamina.passes.linalg.products.dot_instructions import release_tiles
 from lamina.passes.linalg.products.register_blocks import Factor
 from lamina.passes.loops import for_steps, for_tasks, index, load, store
+from lamina.passes.machine import REFERENCE
 from lamina.passes.machine_attribute import machine_of
 from lamina.passes.stablehlo.analysis.facts import reducer_of
 from lamina.passes.stablehlo.attention.score_region import (
@@ -72,7 +73,6 @@ _KEYS = 64  # of a step, roughly
 _QUERIES, _LANES = 32, 16  # of a block, at most and at least
 _PAIRED_QUERIES = 64
 _TASK_BYTES = 240 << 10  # on a task's stack, which has a little more
-_NANOSECONDS = 0.01  # of a product, for each score and number of the width
 _LEAST_TASKS = 8
 
 
@@ -82,7 +82,7 @@ class WriteAttentionGradient(Pass):
     features: str = ""
     """Of `amx-bf16`, `avx512bf16`, with `+` between them; others mean nothing here."""
     vector_bits: int = 512
-    kept_bytes: int = 1 << 24
+    kept_bytes: int = REFERENCE.l3_bytes // 2
 
     def run(self, module: ir.Module) -> None:
         self.count("written", replace_kernels(module, KIND, lambda kernel: _Writer(kernel, self).write()))
@@ -179,8 +179,9 @@ class _Writer:
         }
         widths = [p.rows.width for p in region.products]
         widths += [sink.other.width for sink in region.sinks]
-        cost = math.prod(region.extents) * sum(widths) * _NANOSECONDS
-        tasks, grain = split([self._slots], cost, machine_of(self._function))
+        machine = machine_of(self._function)
+        cost = math.prod(region.extents) * sum(widths) * machine.multiply_add_ns("f32")
+        tasks, grain = split([self._slots], cost, machine)
 
         def task(values: list[ir.Value]) -> None:
             (slot,) = values
@@ -244,8 +245,9 @@ class _Writer:
         region, width = self._region, sink.other.width
         partial = self._partial[sink]
         counts = [*(region.extents[d] for d in region.batch), self._keys]
-        cost = math.prod(counts) * width * self._parts * 0.2
-        tasks, grain = split(counts, cost, machine_of(self._function))
+        machine = machine_of(self._function)
+        cost = math.prod(counts) * width * self._parts * machine.on_elements(3 * machine.access_ps + machine.op_ps)
+        tasks, grain = split(counts, cost, machine)
 
         def one(values: list[ir.Value]) -> None:
             *places, key = values

@@ -39,7 +39,6 @@ from lamina.passes.linalg.products.contraction import (
 )
 from lamina.passes.linalg.products.contraction_blocks import (
     DEPTH,
-    NANOSECONDS,
     Part,
     Sums,
     blocks_of_rows,
@@ -219,7 +218,7 @@ class _Emitter:
         repeats = 0 < blocks * rows - chunk <= chunk // _FEW_REPEATED and self._may_repeat()
         sizes = [self._extents[d] for d in (*around, row)]
         counts = [*sizes[:-1], sizes[-1] // chunk]
-        cost = NANOSECONDS * contraction.products
+        cost = contraction.nanoseconds
         tasks, grain = split(counts, cost, self._machine)
 
         def blocks_of(position: Position) -> None:
@@ -259,7 +258,7 @@ class _Emitter:
         """All blocks of so many rows between two row numbers."""
         around = self._contraction.around
         blocks = (high - low) // rows
-        cost = NANOSECONDS * self._contraction.products * (high - low)
+        cost = self._contraction.nanoseconds * (high - low)
         cost /= self._extents[self._contraction.row]
         if self._outer:
             self._few_tasks(low, high, rows, cost)

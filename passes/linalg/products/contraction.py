@@ -12,6 +12,7 @@ import math
 from lamina.dialects.vendors import ir
 from lamina.passes.linalg.analysis.structure import Generic, stride_along
 from lamina.passes.linalg.products.register_blocks import Factor
+from lamina.passes.machine_attribute import machine_of
 from lamina.records import Record
 
 _BITS_OF = {"f32": 32, "f64": 64}
@@ -46,6 +47,12 @@ class Contraction(Record):
     @property
     def products(self) -> int:
         return math.prod(self.generic.extents)
+
+    @property
+    def nanoseconds(self) -> float:
+        """What all products take a core, roughly."""
+        element = "f64" if self.element_bytes == 8 else "f32"
+        return self.products * machine_of(self.generic.op).multiply_add_ns(element)
 
     @property
     def element_bytes(self) -> int:

@@ -22,11 +22,9 @@ from lamina.passes.loops import for_steps, index
 from lamina.passes.machine_attribute import machine_of
 from lamina.records import Record
 
-NANOSECONDS = 0.012  # of a multiplication and addition
 DEPTH = 288  # terms of the sums at a time, where those are too many
 _AHEAD = 12  # steps of a sum that rows of the second factor are fetched ahead
-_NEAR_BYTES = 1 << 15  # of a factor that needs no fetching, if the first cache has as many
-_NEAR_ROWS = 1 << 10  # bytes from a row to the next
+_NEAR_ROWS = 4  # on a page: what fetches ahead in processors follows them
 _LEAST_HEIGHT = 0.75  # of the highest block: multiplications still wait for nothing but each other
 
 Position = Mapping[int, ir.Value]
@@ -35,10 +33,11 @@ Position = Mapping[int, ir.Value]
 def steps_ahead(contraction: Contraction, b: Factor, dimension: int) -> int:
     """How many steps of a sum along a dimension the rows of `b`, where the second factor is read, are
     fetched ahead: none where they are near each other, or the factor is in the first cache."""
-    if contraction.bytes_of_b <= min(_NEAR_BYTES, machine_of(contraction.generic.op).l1_bytes):
+    machine = machine_of(contraction.generic.op)
+    if contraction.bytes_of_b <= machine.l1_bytes * 2 // 3:
         return 0
     step = stride_along(b.buffer, b.map, dimension)
-    return _AHEAD if step * contraction.element_bytes >= _NEAR_ROWS else 0
+    return _AHEAD if step * contraction.element_bytes * _NEAR_ROWS >= machine.page_bytes else 0
 
 
 class Part(Record):

@@ -25,12 +25,11 @@ from lamina.passes.linalg.products.dot_instructions import (
 )
 from lamina.passes.linalg.vectors.shuffles import transposed
 from lamina.passes.loops import for_range, for_steps, index
+from lamina.passes.machine import Machine
 from lamina.records import Record
 
 _PANELS = 8  # written at a time
-_LINE_BYTES = 64
-_AHEAD = 8  # rows that are fetched ahead: with rows a page long, more would share few places of the cache
-_NEAR_ROWS = 1 << 10  # bytes from a row to the next
+_NEAR_ROWS = 4  # on a page: what fetches ahead in processors follows them
 
 
 class Panels(Record):
@@ -67,10 +66,11 @@ class Packer:
     """Writes the panels of one factor: all, or `some` columns from one on, of one position around. The
     terms of the sums are all, or `depth` of them, and `pack` says from which on."""
 
-    def __init__(self, rows: Rows, extents: Mapping[int, int], columns: int, depth: int,
+    def __init__(self, machine: Machine, rows: Rows, extents: Mapping[int, int], columns: int, depth: int,
                  lanes: int, mended: Vectors | None,
                  some: tuple[ir.Value, int] | None = None) -> None:  # fmt: skip
         self._rows, self._columns, self._depth, self._lanes = rows, columns, depth, lanes
+        self._machine = machine
         self._begin: ir.Value | None = None
         self._group = 4 // rows.element_bytes
         groups = math.ceil(depth * rows.element_bytes / TILE_BYTES) * (TILE_BYTES // 4)
@@ -167,12 +167,13 @@ class Packer:
     def _fetch(self, position: Position, column: ir.Value, count: int, group: ir.Value) -> None:
         """Fetch rows that are to come."""
         rows = self._rows
-        if rows.depth < _NEAR_ROWS:
+        machine = self._machine
+        if rows.depth * _NEAR_ROWS < machine.page_bytes:
             return
         first = self._first_term(group)
         for term in range(self._group):
-            row = arith.AddIOp(first, index(_AHEAD + term)).result
-            for start in range(0, count, _LINE_BYTES // rows.element_bytes):
+            row = arith.AddIOp(first, index(machine.ahead_rows + term)).result
+            for start in range(0, count, machine.line_bytes // rows.element_bytes):
                 left = arith.AddIOp(column, index(start)).result if start else column
                 prefetch_at(rows.address(position, left, row))
 

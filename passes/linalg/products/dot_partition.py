@@ -17,11 +17,10 @@ from lamina.passes.machine_attribute import machine_of
 from lamina.records import Record
 
 _OWN_TASKS = 8
-_CACHED = 1 / 2  # of the second cache, for the first factor's rows, walked again for each block of columns
-_OWN_BYTES = 1 << 15  # of panels with all their terms
-_PART_BYTES = 1 << 16  # of others
-_ROW_BYTES = 256  # of a part's rows
-_SUM_BYTES = 1 << 16
+# Of the second cache: the first factor's rows, walked again for each block of columns; panels with all their terms;
+# parts of others; and the sums beside these.
+_CACHED, _WHOLE, _PART, _SUMS = 1 / 2, 1 / 32, 1 / 16, 1 / 16
+_ROW_LINES = 4  # of a part's rows
 
 
 class Own(Record):
@@ -40,7 +39,8 @@ def choose_own(product: NarrowProduct, a: Rows, b: Rows, step: int, strip: int) 
     roles, extents = product.roles, product.roles.generic.extents
     rows, columns = extents[roles.row], extents[roles.column]
     repeated = any(extents[d] > 1 and d not in b.around for d in roles.around)
-    if repeated or rows > columns or rows * (a.free or 1) > _CACHED * machine_of(roles.generic.op).l2_bytes:
+    machine = machine_of(roles.generic.op)
+    if repeated or rows > columns or rows * (a.free or 1) > _CACHED * machine.l2_bytes:
         return None
     around = math.prod(extents[d] for d in roles.around)
     terms = math.ceil(product.depth * b.element_bytes / TILE_BYTES) * TILE_BYTES
@@ -50,14 +50,18 @@ def choose_own(product: NarrowProduct, a: Rows, b: Rows, step: int, strip: int) 
         return min(most // (step * column_bytes), tasks // _OWN_TASKS, math.ceil(columns / step)) * step
 
     wide = max(step, strip)
-    whole = fitting(wide, terms, _OWN_BYTES) or fitting(step, terms, _OWN_BYTES)
+    most = int(_WHOLE * machine.l2_bytes)
+    whole = fitting(wide, terms, most) or fitting(step, terms, most)
     if whole:
         return Own(whole, product.depth)
     if strip <= step and b.free != b.element_bytes:
         return None
-    some = min(fitting(wide, b.element_bytes, _ROW_BYTES), fitting(wide, 4 * rows, _SUM_BYTES))
+    some = min(
+        fitting(wide, b.element_bytes, _ROW_LINES * machine.line_bytes),
+        fitting(wide, 4 * rows, int(_SUMS * machine.l2_bytes)),
+    )
     if not some:
         return None
-    tiles = max(1, _PART_BYTES // (some * TILE_BYTES))  # of terms
+    tiles = max(1, int(_PART * machine.l2_bytes) // (some * TILE_BYTES))  # of terms
     parts = math.ceil(terms / TILE_BYTES / tiles)
     return Own(some, math.ceil(terms / TILE_BYTES / parts) * TILE_BYTES // b.element_bytes)

@@ -10,9 +10,10 @@ from lamina.passes.linalg.products.epilogue import can_be_done_together
 from lamina.passes.linalg.products.narrow_products import NarrowProduct
 from lamina.passes.linalg.products.prologue import Prologue, find_prologue
 from lamina.passes.loops import index
+from lamina.passes.machine_attribute import machine_of
 from lamina.records import Record
 
-_MADE_BYTES = 1 << 16  # of rows that a task makes
+_MADE = 1 / 16  # of the second cache: rows that a task makes
 
 
 class Making(Record):
@@ -37,7 +38,8 @@ class Making(Record):
     def rows(self) -> int | None:
         """The rows of a task that makes them; None if they are columns, or would leave some."""
         product, step = self.product, 2 * TILE_ROWS
-        rows = step * max(1, _MADE_BYTES // (step * product.depth * product.element_bytes))
+        most = int(_MADE * machine_of(product.roles.generic.op).l2_bytes)
+        rows = step * max(1, most // (step * product.depth * product.element_bytes))
         return rows if product.is_turned and product.roles.generic.extents[product.roles.row] % rows == 0 else None
 
     def make(

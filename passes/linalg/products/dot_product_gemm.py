@@ -74,8 +74,6 @@ from lamina.passes.linalg.products.narrow_products import (
 from lamina.passes.loops import for_steps, for_tasks, index
 from lamina.passes.machine_attribute import machine_of
 
-_TILE_NANOSECONDS, _VECTOR_NANOSECONDS = 0.0008, 0.004  # of a multiplication and addition
-_PACKED_BYTE_NANOSECONDS = 0.08
 _ROW_TASKS, _COLUMN_TASKS = 8, 4
 _CACHED = 1 / 2  # of the second cache, for the first factor's rows, walked again for each block of columns
 
@@ -140,9 +138,8 @@ class _Emitter:
         self._depth = product.depth
         self._product = product
         is_tile = isinstance(unit, str)
-        self._cost = (_TILE_NANOSECONDS if is_tile else _VECTOR_NANOSECONDS) * math.prod(
-            self._extents
-        )
+        rate = self._machine.tile_dots if is_tile else self._machine.vector_dots
+        self._cost = 2 * math.prod(self._extents) / rate
         roles = product.roles
         fill = sole_fill(roles.generic, roles.c.buffer)
         self._starts_at_zero = _starts_at_zero(product)
@@ -180,7 +177,7 @@ class _Emitter:
         if own is not None:
             rows, width = self._extents[roles.row], own.columns
         else:
-            packer = Packer(b, around, columns, self._depth, lanes, mended)
+            packer = Packer(self._machine, b, around, columns, self._depth, lanes, mended)
             self._pack(packer, list(b.around))
             self._part = Part(packer.panels, self._depth)
             if self._made_rows is None:
@@ -209,7 +206,7 @@ class _Emitter:
                 rows_of_b = b
                 if self.made is not None and columns % width == 0:
                     rows_of_b = self.made.make(position, (roles.column, starts[1], width), begin, terms)
-                packer = Packer(rows_of_b, around, columns, terms, lanes, mended, (starts[1], width))
+                packer = Packer(self._machine, rows_of_b, around, columns, terms, lanes, mended, (starts[1], width))
                 strips = math.ceil(width / packer.strip)  # where it is all columns, the last may be part of one
                 strip = arith.MulIOp(left, index(strips)).result
                 end = arith.MinSIOp(moved_by(strip, strips), index(packer.strips)).result
@@ -229,7 +226,7 @@ class _Emitter:
     def _pack(self, packer: Packer, around: list[int]) -> None:
         counts = [*(self._extents[d] for d in around), packer.strips]
         size = math.prod(counts) * packer.strip * packer.panels.column_bytes
-        cost = size * _PACKED_BYTE_NANOSECONDS
+        cost = size * 1000 / self._machine.pack_bytes_per_us
         tasks, grain = split(counts, cost, self._machine)
 
         def strip(values: list[ir.Value]) -> None:

@@ -43,7 +43,6 @@ from lamina.passes.linalg.products.contraction import (
     read_contraction,
 )
 from lamina.passes.linalg.products.contraction_blocks import (
-    NANOSECONDS,
     Part,
     Sums,
     blocks_of_rows,
@@ -59,9 +58,9 @@ from lamina.passes.loops import add, for_each, for_steps, for_tasks, index
 from lamina.passes.machine_attribute import machine_of
 from lamina.records import Record
 
-_COPIED_BYTES, _COPIED_ROWS = 5 << 19, (32, 192)
-_TURNED_BYTES, _TURNED_ROWS = 1 << 17, (16, 192)
-_WIDE_BYTES = 1 << 20  # of a second factor of f64, of which panels are copied for any rows but so few
+_COPIED, _COPIED_ROWS = 2.5, (32, 192)
+_TRANSPOSED, _TRANSPOSED_ROWS = 1 / 8, (16, 192)
+_WIDE = 1  # of f64, of which panels are copied for any rows but so few
 _LEAST_SHARE = 0.03
 """Of the time of the products: what a factor is made in, if the rest is to be worth smaller blocks."""
 
@@ -105,11 +104,11 @@ def _read(contraction: Contraction, options: MultiplyPanels) -> _Product | None:
     prologues: dict[Factor, Prologue | Copied]
     found = {factor: find_prologue(generic.op, factor) for factor in factors}
     prologues = {factor: made for factor, made in found.items() if made is not None}
-    multiplied = NANOSECONDS * contraction.products
+    multiplied = contraction.nanoseconds
     if prologues and max(made.cost for made in prologues.values()) < _LEAST_SHARE * multiplied:
         return None
     if not prologues and _is_worth_copying(contraction):
-        prologues[contraction.b] = Copied(contraction.b)
+        prologues[contraction.b] = Copied(contraction.b, machine_of(generic.op))
     turns = contraction.packs
     if turns:
         if contraction.b not in prologues:
@@ -137,11 +136,12 @@ def _is_worth_copying(contraction: Contraction) -> bool:
     """Whether the second factor is so large that each block of rows would fetch it again, or has to be laid
     out, and those are enough to make up for a copy, but few enough for all to be in each task."""
     rows = contraction.generic.extents[contraction.row]
-    least, most = _TURNED_ROWS if contraction.packs else _COPIED_ROWS
-    copied = _COPIED_BYTES
+    least, most = _TRANSPOSED_ROWS if contraction.packs else _COPIED_ROWS
+    copied = _COPIED
     if contraction.element_bytes == 8 and _reads_rows(contraction):
-        most, copied = rows, _WIDE_BYTES
-    large = contraction.bytes_of_b >= (_TURNED_BYTES if contraction.packs else copied)
+        most, copied = rows, _WIDE
+    caches = contraction.bytes_of_b / machine_of(contraction.generic.op).l2_bytes
+    large = caches >= (_TRANSPOSED if contraction.packs else copied)
     return large and least <= rows <= most and not contraction.around
 
 

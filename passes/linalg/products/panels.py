@@ -13,10 +13,9 @@ from lamina.passes.linalg.products.register_blocks import Factor
 from lamina.passes.machine_attribute import machine_of
 from lamina.records import Record
 
-# What a task makes at a time, sums that it keeps beside, and sums that grow in the result, where panels are but
-# copied: more saves nothing, and all have to stay in the second cache.
-_PANEL_BYTES, _TILE_BYTES, _COPIED_TILE_BYTES = 1 << 16, 1 << 17, 1 << 19
-_PANEL, _TILE, _COPIED_TILE = 1 / 8, 1 / 4, 1
+# Of the second cache, where all have to stay: what a task makes at a time, sums that it keeps beside, and sums that
+# grow in the result, where panels are but copied.
+_PANEL, _TILE, _COPIED_TILE = 1 / 16, 1 / 8, 1 / 2
 _FEW_TASKS, _ENOUGH_TASKS = 4, 16
 _MOST_ROWS = 128  # that a task makes of a factor
 _MOST_COPIED_ROWS = 1024  # for which a task copies panels of the other factor
@@ -67,11 +66,11 @@ def _panels_of(
     extents = contraction.generic.extents
     rows, columns = extents[contraction.row], extents[contraction.column]
     cache = machine_of(contraction.generic.op).l2_bytes
-    tile = min(_TILE_BYTES, int(_TILE * cache))
+    tile = int(_TILE * cache)
     if all(isinstance(prologues[factor], Copied) for factor in made):
         rows = _even(rows, _MOST_COPIED_ROWS)
         if not has_epilogue:
-            tile = min(_COPIED_TILE_BYTES, _COPIED_TILE * cache)
+            tile = int(_COPIED_TILE * cache)
     terms = extents[contraction.reduced[0]]
     outer = tuple(d for d in contraction.around if any(_uses(factor, d) for factor in made))
     inner = tuple(d for d in contraction.around if d not in outer)
@@ -93,7 +92,7 @@ def _panels_of(
     if is_large and tasks < _FEW_TASKS:
         return None
     line = sum(columns if factor == contraction.b else rows for factor in made) * size
-    depth = _depth(terms, min(DEPTH, min(_PANEL_BYTES, int(_PANEL * cache)) // line))
+    depth = _depth(terms, min(DEPTH, int(_PANEL * cache) // line))
     sums = positions * rows * columns * size
     if depth < min(terms, _LEAST_DEPTH) or (depth < terms and sums > tile):
         return None

@@ -20,9 +20,9 @@ from lamina.passes.linalg.analysis.structure import (
 from lamina.passes.linalg.products.factor_copies import copy_elements
 from lamina.passes.linalg.products.register_blocks import Factor
 from lamina.passes.linalg.schedule.tileable import can_be_done_in_parts
+from lamina.passes.machine import Machine
+from lamina.passes.memref.place_temporaries import element_bytes
 from lamina.records import Record
-
-_COPIED_NANOSECONDS = 0.1
 
 
 class Prologue(Record):
@@ -104,6 +104,7 @@ class Copied(Record):
     """A factor that is copied from where its rows are far from each other."""
 
     factor: Factor
+    machine: Machine
     order: tuple[int, ...] = ()
     """Its dimensions in the order that panels have them, if it is another."""
 
@@ -115,11 +116,14 @@ class Copied(Record):
     @property
     def cost(self) -> float:
         """Nanoseconds of all of it."""
-        return _COPIED_NANOSECONDS * math.prod(ir.MemRefType(self.factor.buffer.type).shape)
+        type_ = ir.MemRefType(self.factor.buffer.type)
+        bytes_ = math.prod(type_.shape) * element_bytes(type_.element_type)
+        return bytes_ * 1000 / self.machine.stream_bytes_per_us
 
     def turned(self, last: int) -> Copied:
         """As `Prologue.turned`."""
-        return Copied(*_turned(self.factor, last))
+        factor, order = _turned(self.factor, last)
+        return Copied(factor, self.machine, order)
 
     def emit(
         self, panel: ir.Value, at: Mapping[int, ir.Value], sizes: Mapping[int, int]

@@ -50,6 +50,7 @@ from lamina.passes.linalg.schedule.neighbours import (
 )
 from lamina.passes.linalg.schedule.tileable import has_plain_indices
 from lamina.passes.loops import for_tasks
+from lamina.passes.machine import Machine
 from lamina.passes.machine_attribute import machine_of
 from lamina.passes.memref.place_temporaries import element_bytes
 from lamina.records import Record
@@ -58,7 +59,7 @@ _BLOCKS = (256, 128)  # bytes of a row: lines that processors fetch ahead
 _LEAST_BLOCKS = 8
 _PAST_CACHES, _PARTS = 2, 2  # second caches that all columns are more than; parts of one, which a block is
 _LEAST_READS = 3  # of arrays, which pay for a copy; those that are reduced twice are walked fast anyway
-_MOST_APART = 8192  # bytes from row to row: each is on a page of its own, and these are looked up
+_MOST_APART = 2  # pages from row to row: each is on one of its own, and these are looked up
 
 
 class BlockColumns(Pass):
@@ -72,7 +73,7 @@ class BlockColumns(Pass):
     def _first(self, module: ir.Module) -> tuple[_Work, int] | None:
         """Ops that are still to be done in blocks, and how wide these are."""
         for op in reducing_on_buffers(module):
-            space = _columns_of(read_generic(op), _PAST_CACHES * machine_of(op).l2_bytes)
+            space = _columns_of(read_generic(op), machine_of(op))
             if space is not None and op.parent.name == "func.func":
                 work = _read(op, *space)
                 if work is not None and (width := self._width(work)):
@@ -256,9 +257,9 @@ def _read(reduction: ir.Operation, rows: int, columns: int) -> _Work | None:
     return work if sum(map(len, work.found)) >= _LEAST_READS else None
 
 
-def _columns_of(generic: Generic, cache_bytes: int) -> tuple[int, int] | None:
-    """The rows and columns of an array of which an op reduces the columns, if the cache doesn't hold
-    a block of them: of rows so many bytes apart it holds the fewer, the higher the power of two in
+def _columns_of(generic: Generic, machine: Machine) -> tuple[int, int] | None:
+    """The rows and columns of an array of which an op reduces the columns, if the caches don't hold
+    a block of them: of rows so many bytes apart they hold the fewer, the higher the power of two in
     that."""
     if generic.rank != 2 or sum(generic.reductions) != 1:
         return None
@@ -269,7 +270,8 @@ def _columns_of(generic: Generic, cache_bytes: int) -> tuple[int, int] | None:
         rows, columns = ir.MemRefType(value.type).shape
         if _is_array(value, rows, columns) and strides_of(value.type, map_)[1 - row] == 1:
             apart = columns * element_bytes(ir.MemRefType(value.type).element_type)
-            if rows * (apart & -apart) >= 2 * cache_bytes and apart <= _MOST_APART:
+            crowd = rows * (apart & -apart)
+            if crowd >= 2 * _PAST_CACHES * machine.l2_bytes and apart <= _MOST_APART * machine.page_bytes:
                 return rows, columns
     return None
 

@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 
 from lamina.dialects.vendors import arith, ir, memref, vector
 from lamina.passes.base import Pass
-from lamina.passes.linalg.analysis.parallel import LEAST_SPLIT, split, total_cost
+from lamina.passes.linalg.analysis.parallel import is_worth_splitting, split, total_cost
 from lamina.passes.linalg.analysis.reducing import reduced_dimensions
 from lamina.passes.linalg.analysis.structure import (
     Generic,
@@ -127,7 +127,7 @@ class _Emitter:
         walk = self._walk
         cost = sum(total_cost(member.generic) for member in walk.members)
         whole = self._height - self._height % self._rows
-        chunks = self._count_chunks() if cost >= LEAST_SPLIT else 1
+        chunks = self._count_chunks() if is_worth_splitting(cost) else 1
         size = -(-whole // (chunks * self._rows)) * self._rows
         chunks = -(-whole // size)
         for one in self._of_columns:

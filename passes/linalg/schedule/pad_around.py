@@ -8,7 +8,7 @@
 For copies that are not made part by part: those of which no part fits, and those of what costs too much
 to be computed again where two parts meet. Each element is written once.
 
-Leaves alone copies of less than `least_bytes`, for which more loops are not worth it, and those spread
+Leaves alone copies of less than an eighth of the second cache, for which more loops are not worth it, and those spread
 by steps.
 
 example: test/passes/linalg/schedule/pad_around.mlir
@@ -22,12 +22,13 @@ from lamina.passes.linalg.analysis.structure import generics_on_buffers, is_buff
 from lamina.passes.linalg.products.epilogue import can_be_done_together
 from lamina.passes.linalg.schedule.padded_window import PaddedWindow, maker_of
 from lamina.passes.linalg.schedule.padding import Padding, bytes_of, find_padding
+from lamina.passes.machine_attribute import machine_of
+
+_LEAST = 1 / 8  # of the second cache
 
 
 class PadAround(Pass):
     """See the module's docstring."""
-
-    least_bytes: int = 131_072
 
     def run(self, module: ir.Module) -> None:
         for op in generics_on_buffers(module):
@@ -38,7 +39,7 @@ class PadAround(Pass):
                 padding = find_padding(value, reader)
                 if padding is None or any(step != 1 for step in padding.steps):
                     continue
-                if bytes_of(value) >= self.least_bytes:
+                if bytes_of(value) >= _LEAST * machine_of(op).l2_bytes:
                     _rewrite(value, padding)
                     self.count("padded around")
 

@@ -22,7 +22,7 @@ import math
 from lamina.dialects.vendors import arith, ir, memref
 from lamina.passes.base import Pass
 from lamina.passes.find import in_block
-from lamina.passes.linalg.analysis.parallel import LEAST_SPLIT, total_cost
+from lamina.passes.linalg.analysis.parallel import is_worth_splitting, total_cost
 from lamina.passes.linalg.analysis.reducing import reducing_on_buffers
 from lamina.passes.linalg.analysis.structure import (
     Generic,
@@ -73,7 +73,7 @@ class SplitReductions(Pass):
             results < _LEAST_TASKS
             and len(generic.outputs) == 1
             and 0 not in generic.extents
-            and total_cost(generic) >= LEAST_SPLIT
+            and is_worth_splitting(total_cost(generic))
             and combiner_of(generic) is not None
             and not any(op.operation.name == "linalg.index" for op in generic.body.operations)
         )

@@ -11,12 +11,12 @@ when it is read; rows at the edge of two parts are copied twice. The op that rea
 result and what follows on each element of that get views of their buffers, and are lowered by the
 passes after this one as they would be alone, but for being in a task already. What makes
 the source for this copy alone makes the parts of it in the windows, if that is not costly. All parts have one
-size: of those with up to `part_bytes` of temporaries one that copies little twice and is small. The
-innermost dimension of the copy stays whole.
+size: of those whose temporaries the second cache holds with room to spare one that copies little twice and is small.
+The innermost dimension of the copy stays whole.
 
-Leaves alone: padded copies of less than `least_bytes`, those of which no part fits, those spread by
+Leaves alone: padded copies that are small beside the second cache, those of which no part fits, those spread by
 steps or read by way of a view, and those of
-products whose other factor is larger than `other_bytes`, which would be read again for each part.
+products whose other factor is larger than it, which would be read again for each part.
 
 example: test/passes/linalg/schedule/tile_padded_copies.mlir
 """
@@ -57,15 +57,13 @@ from lamina.records import Record
 _LEAST_PARTS = 8
 _BLOCK_ROWS = 14  # of the blocks that a contraction is done in
 _MOST_COPIED = 4.0  # times
-_CHEAP_BYTES = 1 << 17  # of a part, which take twice as long to read as those in the first cache
+# Of the second cache: the copies that are worth it, the largest part, one that takes twice as long to read as what is
+# in the first, and the largest of the reader's other arrays.
+_LEAST, _LARGEST_PART, _CHEAP_PART, _LARGEST_OTHER = 1 / 8, 3 / 16, 1 / 8, 1
 
 
 class TilePaddedCopies(Pass):
     """See the module's docstring."""
-
-    part_bytes: int = 196_608
-    least_bytes: int = 131_072
-    other_bytes: int = 1_048_576
 
     def run(self, module: ir.Module) -> None:
         while (found := self._first(module)) is not None:
@@ -86,7 +84,8 @@ class TilePaddedCopies(Pass):
         if contraction is not None and contraction.packs and contraction.b.buffer == work.padded:
             return {}  # the parts would be laid out once more
         others = [v for v in work.reader.inputs if v != work.padded and is_buffer(v)]
-        if bytes_of(work.padded) < self.least_bytes or any(bytes_of(v) > self.other_bytes for v in others):
+        cache = machine_of(work.reader.op).l2_bytes
+        if bytes_of(work.padded) < _LEAST * cache or any(bytes_of(v) > _LARGEST_OTHER * cache for v in others):
             return {}
         has_rows = contraction is not None and contraction.a.buffer == work.padded
         extents = work.reader.extents
@@ -99,8 +98,8 @@ class TilePaddedCopies(Pass):
             bytes_, copied = work.bytes_of_part(tiles), work.copied(tiles)
             if copied > 1 and work.maker is not None and is_costly(work.maker.generic):
                 continue  # never made twice
-            cost = copied * (1 + bytes_ / _CHEAP_BYTES)
-            if bytes_ <= self.part_bytes and copied <= _MOST_COPIED and cost < best[0]:
+            cost = copied * (1 + bytes_ / (_CHEAP_PART * cache))
+            if bytes_ <= _LARGEST_PART * cache and copied <= _MOST_COPIED and cost < best[0]:
                 best = cost, tiles
         return {d: tile for d, tile in best[1].items() if tile < extents[d]}
 

@@ -36,8 +36,6 @@ from lamina.passes.linalg.vectors.vector_body import on_vectors
 from lamina.passes.loops import add, for_tasks, index
 from lamina.passes.machine_attribute import machine_of
 
-_NANOSECONDS = 0.3  # of an instruction on vectors
-
 
 class FillLanes(Pass):
     """See the module's docstring."""
@@ -96,8 +94,9 @@ class _Emitter:
         space = self._space
         highs, steps = [*space.outer, space.batch], [1] * len(space.outer) + [space.members]
         counts = [*space.outer, -(-space.batch // space.members)]
-        cost = _NANOSECONDS * space.instructions * math.prod(counts)
-        tasks, grain = split(counts, cost, machine_of(space.last))
+        machine = machine_of(space.last)
+        cost = 2 * machine.op_ps / 1000 * space.instructions * math.prod(counts)  # half of them shuffle
+        tasks, grain = split(counts, cost, machine)
         for_tasks(highs, tasks, grain, self._block, steps=steps)
 
     def _block(self, position: list[ir.Value]) -> None:

@@ -28,10 +28,11 @@ from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir, stablehlo_ext
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
+from lamina.passes.machine import REFERENCE
 from lamina.passes.stablehlo.analysis.chunks import Chunks
 from lamina.passes.stablehlo.analysis.facts import defining, ints, made_by, splat_of
 
-_LONG_ROW = 1 << 16  # elements, which are no longer in cache when they are read again
+_LONG_ROW = REFERENCE.l2_bytes // 4  # bytes, which are no longer in cache when they are read again
 _FLOATS = (-np.inf, -1.5, -0.0, 0.0, 2.0, np.inf, np.nan)
 _NUMBERS = {"b": (0, 1), "i": (0, 1, 2), "u": (0, 1, 2)}
 _FLOAT_TYPES = ("bfloat16", "float16", "float32", "float64")
@@ -179,7 +180,7 @@ def _found(op: ir.Operation, largest: bool) -> tuple[ir.Value, ir.Value]:
     """The extremes of rows and where they are: of long rows first those of chunks, of which the body picks."""
     values, positions, *inits = op.operands
     *rows, row = shape_of(values.type)
-    chunks = Chunks.of_rows(values, row) if row > _LONG_ROW else None
+    chunks = Chunks.of_rows(values, row) if row * dtype_of(values.type).itemsize > _LONG_ROW else None
     if chunks is None:
         return _two_reductions(values, positions, inits[0], largest)
     dtype, shape = dtype_of(positions.type), shape_of(chunks.view.type)

@@ -29,6 +29,7 @@ from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.copies import copied, remade
 from lamina.passes.find import find_ops
+from lamina.passes.machine import REFERENCE
 from lamina.passes.stablehlo.analysis.facts import (
     CONSTANT,
     COSTLY,
@@ -48,8 +49,8 @@ _BROADCAST, _IOTA = "stablehlo.broadcast_in_dim", "stablehlo.iota"
 _MOVES = frozenset((_BROADCAST, _IOTA, CONSTANT))
 _GROWTH = 8
 """A space has so many times the elements of what it is made from, or more."""
-_COST_OF_CHEAP = 0.04
-_COST_OF_POWER = 2.2
+# In exponentials: an operation of an instruction or two, and a power, which is a logarithm and an exponential.
+_CHEAP, _POWER = REFERENCE.op_ps / REFERENCE.function_ps, 2.2
 
 Key = tuple[tuple[int, ...], tuple[int, ...], ir.Block]
 
@@ -59,7 +60,7 @@ class RecomputeProducts(Pass):
 
     only_with = frozenset(("stablehlo.reduce",))
 
-    least_bytes: int = 1 << 19
+    least_bytes: int = REFERENCE.l2_bytes // 2
     max_ops: int = 96
     max_cost: float = 2.0
     """For each array that is not stored. (Storing and reading it took 0.17 ns an element on one core,
@@ -239,5 +240,5 @@ def _cost(op: ir.Operation) -> float:
     if op.name in _MOVES:
         return 0.0
     if op.name == "stablehlo.power":
-        return _COST_OF_POWER
-    return 1.0 if op.name in COSTLY else _COST_OF_CHEAP
+        return _POWER
+    return 1.0 if op.name in COSTLY else _CHEAP

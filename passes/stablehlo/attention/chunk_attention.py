@@ -23,6 +23,7 @@ from lamina.dialects.attributes import KIND
 from lamina.dialects.types import byte_size, dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
+from lamina.passes.machine import REFERENCE
 from lamina.passes.stablehlo.analysis.facts import (
     CONSTANT,
     CONTROL,
@@ -41,8 +42,8 @@ class ChunkAttention(Pass):
 
     only_with = frozenset(("stablehlo.exponential",))
 
-    chunk_bytes: int = 1 << 24
-    least_bytes: int = 1 << 25
+    chunk_bytes: int = REFERENCE.l3_bytes // 2
+    least_bytes: int = REFERENCE.l3_bytes
 
     def run(self, module: ir.Module) -> None:
         for op in [inner.operation for inner in module.body.operations]:

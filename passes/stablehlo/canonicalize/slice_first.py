@@ -20,6 +20,7 @@ from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.copies import remade
+from lamina.passes.machine import REFERENCE
 from lamina.passes.stablehlo.analysis.facts import (
     CHEAP,
     computes_elements,
@@ -43,7 +44,7 @@ class SliceFirst(Pass):
     """That are computed for all slices of an array together."""
     most_ops_of_large: int = 48
     """The same for an array that a core's cache would not hold: reading it again takes as long as many ops."""
-    large_bytes: int = 1 << 19
+    large_bytes: int = REFERENCE.l2_bytes // 2
 
     only_with = frozenset(("stablehlo.slice",))
 

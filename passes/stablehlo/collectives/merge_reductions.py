@@ -25,6 +25,7 @@ from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
+from lamina.passes.machine import REFERENCE
 from lamina.passes.stablehlo.analysis.facts import is_pure
 from lamina.passes.stablehlo.collectives.collective import (
     CHANNEL,
@@ -41,8 +42,8 @@ _ALL_REDUCE = "stablehlo.all_reduce"
 class MergeReductions(Pass):
     """The pass `stablehlo-merge-reductions`."""
 
-    most: int = 8192  # bytes of an array
-    together: int = 65536  # bytes of a message
+    most: int = REFERENCE.message_bytes // 8  # bytes of an array
+    together: int = REFERENCE.message_bytes  # bytes of a message
 
     only_with = frozenset(("stablehlo.all_reduce",))
 

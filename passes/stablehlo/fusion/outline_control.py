@@ -45,6 +45,7 @@ from lamina.dialects.attributes import (
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.copies import read_instead
+from lamina.passes.machine import REFERENCE
 from lamina.passes.stablehlo.analysis.facts import CONSTANT, CONTROL, made_by, size_of
 from lamina.passes.stablehlo.analysis.kernel_functions import Kernels
 from lamina.passes.stablehlo.fusion import fuse_ops
@@ -60,7 +61,7 @@ class OutlineControl(Pass):
 
     only_with = frozenset(("stablehlo.case", "stablehlo.if", "stablehlo.while"))
 
-    max_cost: float = 20_000.0
+    max_cost: float = 2 * REFERENCE.task_ns
     max_ops: int = 256
     gpu: bool = False
 

@@ -26,6 +26,7 @@ from lamina.dialects.attributes import KIND, LIBRARY, REASON
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.copies import copied
+from lamina.passes.machine import REFERENCE
 from lamina.passes.stablehlo.analysis.facts import is_pure, is_unused
 from lamina.passes.stablehlo.analysis.kernel_functions import Kernels
 from lamina.passes.stablehlo.analysis.small_matrices import (
@@ -37,7 +38,7 @@ from lamina.passes.stablehlo.fusion import fuse_ops
 from lamina.records import Record
 
 _NAMES = ("stablehlo.custom_call", "stablehlo.triangular_solve", "stablehlo.cholesky")
-_MOST_NUMBERS = 6144  # for each matrix of the batch: what fits the second cache, lane by lane
+_MOST_NUMBERS = REFERENCE.l2_bytes * 3 // 8 // 64  # for each matrix of the batch, of which 64 bytes are done at once
 
 
 class OutlineSmallMatrices(Pass):

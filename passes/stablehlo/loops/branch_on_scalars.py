@@ -21,12 +21,12 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops, in_block
+from lamina.passes.machine import REFERENCE
 from lamina.passes.stablehlo.analysis.facts import CONTROL, defining, in_order, is_pure, size_of
 from lamina.passes.stablehlo.fusion.fuse_ops import captured
-from lamina.passes.stablehlo.loops.step_cost import cost_of
+from lamina.passes.stablehlo.loops.step_cost import COSTLY_NS, cost_of
 
 _SELECT = "stablehlo.select"
-_NS_PER_ELEMENT = 1.0  # what at least is saved: a function of tens of instructions, or ten cheap ops
 _MOST_OPS = 256
 
 
@@ -35,7 +35,7 @@ class BranchOnScalars(Pass):
 
     only_with = frozenset(("stablehlo.while",))
 
-    least_ns: float = 2_000.0
+    least_ns: float = REFERENCE.task_ns / 5
 
     def run(self, module: ir.Module) -> None:
         for loop in find_ops(module, "stablehlo.while"):
@@ -50,7 +50,7 @@ class BranchOnScalars(Pass):
         shape = select.results[0].type.shape
         if not shape or select.operands[0].type.shape:
             return False
-        least = max(self.least_ns, size_of(select.results[0].type) * _NS_PER_ELEMENT)
+        least = max(self.least_ns, size_of(select.results[0].type) * COSTLY_NS)
         return any(_cost(_needed_only_by(select, side)) >= least for side in (1, 2))
 
 

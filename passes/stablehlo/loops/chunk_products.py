@@ -31,6 +31,7 @@ from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.copies import copied
 from lamina.passes.loops import find_ops
+from lamina.passes.machine import REFERENCE
 from lamina.passes.stablehlo.analysis.facts import DotNumbers, defining, made_by
 from lamina.passes.stablehlo.loops.loop_slices import CountedLoop
 from lamina.passes.stablehlo.loops.step_cost import Refusal, cost_of, step_of
@@ -44,10 +45,10 @@ _Products: TypeAlias = dict[ir.Operation, list[tuple[ir.Operation, ir.Value]]]
 class ChunkProducts(Pass):
     """The pass `stablehlo-chunk-products`."""
 
-    least_bytes: int = 1 << 17
-    most_bytes: int = 1 << 14
+    least_bytes: int = REFERENCE.l2_bytes // 8
+    most_bytes: int = REFERENCE.l1_bytes // 3
     """Of a chunk, which goes on the stack."""
-    max_cost: float = 20_000.0
+    max_cost: float = 2 * REFERENCE.task_ns
     max_ops: int = 250  # a few less than a kernel may have
 
     def run(self, module: ir.Module) -> None:

@@ -23,6 +23,7 @@ from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.copies import remade
 from lamina.passes.find import find_ops
+from lamina.passes.machine import REFERENCE
 from lamina.passes.stablehlo.analysis.facts import (
     CONSTANT,
     COSTLY,
@@ -48,7 +49,7 @@ class ComputeStepsTogether(Pass):
 
     only_with = frozenset(("stablehlo.while",))
 
-    most_bytes: int = 1 << 22
+    most_bytes: int = 4 * REFERENCE.l2_bytes
     """Of the values of all steps."""
 
     def run(self, module: ir.Module) -> None:

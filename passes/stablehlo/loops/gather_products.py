@@ -28,6 +28,7 @@ from lamina.dialects.types import byte_size, dtype_of, tensor_type
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
+from lamina.passes.machine import REFERENCE
 from lamina.passes.stablehlo.analysis.facts import (
     DotNumbers,
     defining,
@@ -49,7 +50,7 @@ class GatherProducts(Pass):
 
     only_with = frozenset(("stablehlo.while",))
 
-    most_bytes: int = 1 << 25
+    most_bytes: int = REFERENCE.l3_bytes
     most_rows: int = 3
     least_products: int = 256
 

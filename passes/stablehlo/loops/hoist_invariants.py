@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
+from lamina.passes.machine import REFERENCE
 from lamina.passes.stablehlo.analysis.facts import CONSTANT, COSTLY, TERMINATORS, is_pure, size_of
 from lamina.passes.stablehlo.fusion.fuse_ops import captured
 
@@ -25,7 +26,7 @@ _WORTH = COSTLY | frozenset(
     for name in "transpose reverse reduce dot_general convolution gather scatter sort cholesky "
     "triangular_solve concatenate pad reduce_window fft".split()
 )
-_MOST_BYTES = 1 << 24  # of one result: more would be a burden on memory
+_MOST_BYTES = REFERENCE.l3_bytes // 2  # of one result: more would be a burden on memory
 _SCATTER = "stablehlo.scatter"
 _LEAST_STORED = 64  # elements
 _FREE = frozenset((CONSTANT, "stablehlo.broadcast_in_dim", "stablehlo.iota"))

@@ -25,13 +25,13 @@ from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops, is_inside
+from lamina.passes.machine import REFERENCE
 from lamina.passes.stablehlo.analysis.facts import TERMINATORS, ints, size_of, splat_of
 from lamina.passes.stablehlo.analysis.indexed_dims import GATHER, IndexedDims
 from lamina.passes.stablehlo.fusion.fuse_ops import captured
 
 _WHILE, _SLICE, _UPDATE = (f"stablehlo.{name}" for name in ("while", "dynamic_slice", "dynamic_update_slice"))
 _SCATTER = "stablehlo.scatter"
-_LINE_BYTES = 64
 
 
 class _Accesses(NamedTuple):
@@ -51,7 +51,7 @@ class LayOutLoops(Pass):
 
     only_with = frozenset(("stablehlo.while",))
 
-    least_bytes: int = 1 << 15
+    least_bytes: int = REFERENCE.l1_bytes * 2 // 3
     """Of an array: a smaller one is in the first-level cache, whatever its layout."""
 
     def run(self, module: ir.Module) -> None:
@@ -128,7 +128,7 @@ class LayOutLoops(Pass):
     @staticmethod
     def _pays(loop: ir.Operation, value: ir.Value, accesses: _Accesses, transposes: int) -> bool:
         width = dtype_of(value.type).itemsize
-        saved = integer_of(loop, TRIP_COUNT) * accesses.lines() * (_LINE_BYTES - width)
+        saved = integer_of(loop, TRIP_COUNT) * accesses.lines() * (REFERENCE.line_bytes - width)
         return saved > transposes * 2 * size_of(value.type) * width
 
 

@@ -10,6 +10,7 @@ from math import log2
 
 from lamina.dialects.attributes import TRIP_COUNT, integer_of
 from lamina.dialects.vendors import ir
+from lamina.passes.machine import REFERENCE
 from lamina.passes.stablehlo.analysis.facts import (
     CONSTANT,
     CONTROL,
@@ -23,10 +24,13 @@ from lamina.passes.stablehlo.analysis.scan_order import Scan
 from lamina.passes.stablehlo.fusion import fuse_ops
 from lamina.records import Record
 
-_CHEAP = 0.1  # an element of an array that an instruction or two makes
-_COSTLY = 1.0  # one of a transcendental function
-_RANDOM = 2.0  # one that is read or written at an index of its own
-_PRODUCT = 0.05  # one multiplication of a contraction
+# Of an element of an array that an instruction or two makes; of one of a transcendental function; of one that is read
+# or written at an index of its own; of a multiplication of a contraction. The same on all machines, as code for a loop
+# may round otherwise than kernels of its own for what is in it.
+_CHEAP = REFERENCE.on_elements(REFERENCE.op_ps + 2 * REFERENCE.access_ps)
+COSTLY_NS = REFERENCE.on_elements(REFERENCE.function_ps)
+_RANDOM = 3 * REFERENCE.apart_ps / 1000
+_PRODUCT = REFERENCE.on_elements(REFERENCE.access_ps)
 _UNKNOWN_TRIPS = 16  # steps of a loop inside a step that doesn't say how many
 
 
@@ -92,7 +96,7 @@ def cost_of(op: ir.Operation) -> float:
         return special(op)
     read = max((_size(v) for v in op.operands), default=0)
     made = max((_size(v) for v in op.results), default=0)
-    return max(read, made) * (_COSTLY if op.name in COSTLY else _CHEAP)
+    return max(read, made) * (COSTLY_NS if op.name in COSTLY else _CHEAP)
 
 
 def _size(value: ir.Value) -> int:
@@ -125,7 +129,7 @@ def _sort(op: ir.Operation) -> float:
 
 def _cubic(op: ir.Operation) -> float:
     shape = op.operands[0].type.shape
-    return _size(op.operands[0]) * (shape[-1] if shape else 1) * _COSTLY
+    return _size(op.operands[0]) * (shape[-1] if shape else 1) * COSTLY_NS
 
 
 _SPECIAL: dict[str, Callable[[ir.Operation], float]] = {
@@ -138,7 +142,7 @@ _SPECIAL: dict[str, Callable[[ir.Operation], float]] = {
     "stablehlo.dot_general": _dot,
     "stablehlo.convolution": _convolution,
     "stablehlo.sort": _sort,
-    "chlo.top_k": lambda op: _size(op.operands[0]) * _COSTLY,
+    "chlo.top_k": lambda op: _size(op.operands[0]) * COSTLY_NS,
     "stablehlo.cholesky": _cubic,
     "stablehlo.triangular_solve": _cubic,
 }

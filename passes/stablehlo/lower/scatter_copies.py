@@ -27,6 +27,7 @@ from lamina.passes.loops import (
     insert,
     parallel_loop,
 )
+from lamina.passes.machine import REFERENCE
 from lamina.passes.memref.place_temporaries import element_bytes
 from lamina.passes.stablehlo.analysis.facts import reducer_of, splat_of
 from lamina.passes.stablehlo.analysis.scan_order import identity
@@ -43,8 +44,8 @@ _ELEMENTS = "f64 f32 f16 bf16 i64 i32 i16 i8 ui64 ui32 ui16 ui8".split()
 _LEAST_UPDATES = 1 << 15
 _MOST_TASKS = 8
 _COPIES = (4, 2, 1)  # of a task: as many updates of one element wait for nobody
-_CACHE_BYTES = 1 << 15  # of these
-_MOST_BYTES = 1 << 17  # of all tasks' copies: memory that only they need
+_CACHE_BYTES = REFERENCE.l1_bytes * 2 // 3  # of these
+_MOST_BYTES = REFERENCE.l2_bytes // 8  # of all tasks' copies: memory that only they need
 _LEAST_RATIO = 4  # updates to elements of all copies
 
 

@@ -16,6 +16,7 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir, stablehlo_ext
 from lamina.passes.copies import remade
+from lamina.passes.machine import REFERENCE
 from lamina.passes.stablehlo.analysis.facts import (
     computes_elements,
     defining,
@@ -29,7 +30,7 @@ from lamina.passes.stablehlo.canonicalize.rewriting import Rule, needs_operand_o
 
 _MOST_OPS = 8  # that are computed again for each gather
 _MOST_AROUND = 1 << 30  # twice which an i32 holds
-_CACHED_BYTES = 1 << 18  # so that twice as many are in the second-level cache, with what else a step reads
+_CACHED_BYTES = REFERENCE.l2_bytes // 4  # twice as many are in it, with what else a step reads
 
 
 def _gather_of_positions(op: ir.Operation) -> ir.Value | None:

@@ -1,4 +1,4 @@
-// RUN: %lamina-opt %s --pass-pipeline='linalg-pad-around{least-bytes=2048}' | FileCheck %s
+// RUN: %lamina-opt %s --machine=reference,l2_bytes=16384 --pass-pipeline='linalg-pad-around' | FileCheck %s
 
 #no = affine_map<(b, h, w, f) -> ()>
 #id = affine_map<(b, h, w, f) -> (b, h, w, f)>
