@@ -8,7 +8,7 @@ from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
 from lamina.passes.find import ancestors, find_ops
 
-MOST_OPERATIONS = 1_000_000
+MOST_OPERATIONS = 1_000_000  # code
 _CALLEES = {"func.call": "callee", "stablehlo.composite": "decomposition"}
 
 

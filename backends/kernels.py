@@ -28,7 +28,7 @@ from lamina.runtime.store import Store
 _KIND = "kernel"
 TOGETHER = 4
 """Kernels that are lowered together."""
-_AHEAD = 2
+_UNFINISHED = 2
 """Kernels that wait for LLVM or are in its hands while others are lowered; more would be a worker's."""
 
 
@@ -98,8 +98,8 @@ class Kernels:
         while mine := self._batch.take(self._together):
             let_interrupts_in()
             make([symbol for symbol in mine if symbol in distinct])  # of others planning found no call
-            if len(made) > _AHEAD:  # what LLVM is far from is better left to workers
-                list(made.values())[-1 - _AHEAD].exception()
+            if len(made) > _UNFINISHED:  # what LLVM is far from is better left to workers
+                list(made.values())[-1 - _UNFINISHED].exception()
         for symbol in missing:
             let_interrupts_in()
             found = None if symbol in made else self._batch.result(symbol)

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 
 from lamina.process_setting import ProcessSetting
 
-_SECONDS = 0.001
+_INTERVAL = 0.001  # seconds
 
 
 def short_turns() -> AbstractContextManager[None]:
@@ -24,7 +24,7 @@ def short_turns() -> AbstractContextManager[None]:
 
 def _shorten() -> Callable[[], None]:
     before = sys.getswitchinterval()
-    sys.setswitchinterval(min(before, _SECONDS))
+    sys.setswitchinterval(min(before, _INTERVAL))
     return lambda: sys.setswitchinterval(before)
 
 

@@ -8,7 +8,7 @@ import select
 import signal
 import sys
 
-_IDLE_SECONDS = 60.0
+_IDLE_SECONDS = 60.0  # memory: that a worker without work holds
 _FIRST = """func.func private @kernel(%a: tensor<64x64xf32>, %b: tensor<64x64xf32>)
     -> tensor<64x64xf32> attributes {lamina.kind = "output"} {
   %c = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]

@@ -21,20 +21,19 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 
+from lamina.backends.machine.compile_times import PER_COST, PER_OPERATION
 from lamina.backends.target import Target
 from lamina.backends.turns import short_turns
 from lamina.backends.workforce import (
-    SECONDS_PER_COST,
-    SECONDS_PER_OPERATION,
     idle_processors,
     worth_starting,
 )
 from lamina.dialects.processes import read_message, start, write_message
 from lamina.runtime import machine_limits
 
-LEAST_KERNELS = 8
+LEAST_KERNELS = 8  # code
 """Fewer are compiled before a worker has started, if none is there."""
-LEAST_OPERATIONS = 500
+LEAST_OPERATIONS = 500  # code
 """Of a program for which workers may be started before it is known how many kernels it has."""
 _PATIENCE = 120.0  # seconds for a kernel that this process would be done with in a tenth
 
@@ -70,7 +69,7 @@ class Batch:
         self._count += len(sources)
         if self._count >= LEAST_KERNELS and not self._alone:
             left = (*(text for _, text in self._waiting), *sources.values())
-            prepare(SECONDS_PER_COST * sum(map(_cost, left)))
+            prepare(PER_COST * sum(map(_cost, left)))
         with _lock:
             longest = sorted((*self._waiting, *sources.items()), key=lambda each: -_cost(each[1]))
             self._waiting = deque(longest)
@@ -136,7 +135,7 @@ def expect(operations: int, target: Target | None = None) -> None:
     """Says that a program of so many operations is about to be lowered, and then compiled: of a large
     one the workers are ready by the time it has kernels."""
     if operations >= LEAST_OPERATIONS and (target is None or target.kind == "cpu"):
-        prepare(SECONDS_PER_OPERATION * operations)
+        prepare(PER_OPERATION * operations)
 
 
 def _wanted(seconds: float) -> int:

@@ -10,15 +10,9 @@ from __future__ import annotations
 
 import os
 
-_START = 0.3
-"""Seconds of processor time until a worker has compiled a first kernel and is ready for others."""
-_MOST = 8
+from lamina.backends.machine.compile_times import WORKER_START
 
-SECONDS_PER_OPERATION = 0.5e-3
-"""What compiling a program takes for each of its operations before it is known which of them are the
-same: from 0.3 ms in eight equal layers to 5 in stencils."""
-SECONDS_PER_COST = 9e-6
-"""What compiling a kernel takes for each unit of its cost."""
+_MOST = 8  # memory: each holds a compiler
 
 
 def worth_starting(seconds: float, processors: int, idle: float) -> int:
@@ -29,7 +23,7 @@ def worth_starting(seconds: float, processors: int, idle: float) -> int:
     """
     most = min(_MOST, processors - 1, int(idle + 0.5))
     count = 0
-    while count < most and seconds - _START >= _START * (count + 1) * (count + 2):
+    while count < most and seconds - WORKER_START >= WORKER_START * (count + 1) * (count + 2):
         count += 1
     return count
 

@@ -51,6 +51,9 @@ class Machine(Record):
     ahead_rows: int = 8
     """The same where each row is on a page of its own: more rows would share few places of the first cache."""
 
+    ahead_terms: int = 12
+    """The same for rows of a factor of a product, while those of the other stay in registers."""
+
     task_ns: int = 10_000
     """Work that is worth a task of its own."""
     parallel_ns: int = 30_000
@@ -66,6 +69,11 @@ class Machine(Record):
     """... of reading or writing an element that is no neighbour of the last."""
     scalar_ps: int = 200
     """... of one of the operations on single numbers that libraries do."""
+    ops_in_flight: int = 8
+    """Operations on vectors that are computed at a time where none waits for another: those that begin in a cycle,
+    times the cycles that one takes."""
+    ops_ahead: int = 100
+    """Operations that a processor begins before those in front of them are done."""
     loop_ps: int = 1_500
     """... of an innermost loop beyond its iterations."""
     lanes_ps: int = 3_000
@@ -83,6 +91,8 @@ class Machine(Record):
     """How fast the factors of products are packed, beyond what is in the rates of square ones."""
     stream_bytes_per_us: int = 40_000
     """How fast results that are in no cache are written and read again."""
+    cached_bytes_per_us: int = 120_000
+    """... of those that the second cache holds."""
     transposed_percent: int = 140
     """Of its time, what code for the shape of a product takes where the left factor is transposed."""
     message_bytes: int = 64 << 10

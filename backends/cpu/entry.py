@@ -20,7 +20,7 @@ from lamina.dialects.vendors import ir
 ENTRY_SYMBOL = "lamina_entry"
 
 _PARAMETERS = "ptr %arguments, ptr %results, ptr %arena"
-_LONGEST = 1024
+_LONGEST = 1024  # code
 """Lines of a function, after which it ends at the next step."""
 _RUNTIME = re.compile(r"^declare [^@]*@(lamina_\w+)\(", re.MULTILINE)
 

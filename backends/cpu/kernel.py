@@ -175,7 +175,7 @@ def emit_kernel(lowered: LoweredKernel, target: Target, keep_texts: bool = False
 _STREAMED = 2  # second caches, beyond which arrays are not in that of a core by the next call
 
 # Bytes from which on arrays are worth more of LLVM's time, and up to which loops of scalars are worth none.
-_LARGE, _TINY = 1 << 20, 1 << 11
+_LARGE, _TINY = 1 << 20, 1 << 11  # code
 
 
 def _inlining(size: int) -> LimitInlining:

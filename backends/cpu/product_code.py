@@ -31,8 +31,8 @@ _TASK_COLUMNS = 512  # enough to make up for packing a
 _VECTORS = 2  # of a block's columns
 _PANEL = 4  # blocks of b that are packed together, which reads lines side by side
 _HEIGHTS = {512: 14}  # of blocks, by the width of vectors: sums, those of b and one of a fill the registers
-_LEAST_HEIGHT = 6
-_LEAST_TASKS = 4
+_LEAST_HEIGHT = 6  # shape: rows of a block where vectors leave fewer registers
+_LEAST_TASKS = 4  # shape: of a product, if it has so many blocks
 
 
 class Shape:

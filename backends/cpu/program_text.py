@@ -28,7 +28,7 @@ from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo.analysis.facts import PYTHON_CALLBACK
 
-_PATTERN_BYTES = 64
+_PATTERN_BYTES = 64  # code
 _STEPS_BETWEEN_LOOKS = 256
 FAILED = "failed:\n  ret void\n"
 """What a function ends with where `ProgramText.may_leave`."""

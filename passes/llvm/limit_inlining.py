@@ -25,7 +25,7 @@ _PASSTHROUGH = "passthrough"
 class LimitInlining(Pass):
     """See the module's docstring."""
 
-    most: int = 16
+    most: int = 16  # code
     """Places at which a function is inlined."""
     scalars: bool = False
 

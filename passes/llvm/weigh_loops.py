@@ -18,7 +18,7 @@ from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
 from lamina.passes.stablehlo.analysis.facts import made_by
 
-_MOST = 2**31 - 1  # that a weight may be
+_MOST = 2**31 - 1  # range: that a weight may be
 _SIGNED_LESS = 2  # llvm.icmp's predicate "slt"
 
 

@@ -26,8 +26,8 @@ _SAME_BITS = frozenset(
 )
 """Ops that give one of their operands, but for its sign."""
 _FLUSHING = frozenset("arith.addf arith.subf arith.mulf arith.divf".split())
-_MOST_STEPS = 8  # back from a rounding to what made the number
-_LEAST_NORMAL = 2.0**-126
+_MOST_STEPS = 8  # search: back from a rounding to what made the number
+_LEAST_NORMAL = 2.0**-126  # range
 
 
 class WidenBf16(Pass):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from lamina.dialects.vendors import ir
 from lamina.passes.loops import constant_of
 
-_MOST_STEPS = 8
+_MOST_STEPS = 8  # search
 
 
 def is_in_bounds(buffer: ir.Value, indices: Sequence[ir.Value]) -> bool:

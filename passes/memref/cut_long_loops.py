@@ -32,7 +32,7 @@ from lamina.passes.memref.interleave_factor import side_by_side
 from lamina.passes.memref.place_temporaries import element_bytes
 from lamina.passes.memref.plain_loop import Step, read_loop
 
-_LEAST_CHUNK, _MOST_CHUNK = 128, 1024
+_LEAST_CHUNK, _MOST_CHUNK = 128, 1024  # code
 _CHUNK = 1 / 3  # of the first cache, for all temporaries, as others read what is in memory
 _OPS_OF_DIVISION = 8  # of integers: what one becomes later
 _WHOLE_VECTORS = 64  # elements that are whole vectors, whatever their type
@@ -44,10 +44,10 @@ class CutLongLoops(Pass):
     """See the module's docstring."""
 
     vector_bits: int = 256
-    most_vectors: int = 2048
+    most_vectors: int = 2048  # code
     """Ops on vectors of a loop that `memref-vectorize-loops` writes, with those on vectors side by side: LLVM's
     time for each of 12,000 is 2.5 times as long as for one of 2,000."""
-    most_left: int = 64
+    most_left: int = 64  # code
     """Of another loop: what LLVM vectorises takes 1.1 to 16 times as long where it is longer."""
     gathers: bool = True
     """As of `memref-vectorize-loops`."""

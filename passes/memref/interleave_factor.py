@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from lamina.dialects.vendors import ir
+from lamina.passes.machine import REFERENCE
 from lamina.passes.memref.plain_loop import PlainLoop
 
 _COST = {"math.sqrt": 4, "math.fma": 1, "math.absf": 1, "math.copysign": 1, "arith.divf": 4}
@@ -19,12 +20,10 @@ _IN_FUNCTION = 10  # of them, those that wait for each other
 # something is carried for fewer results.
 _SEVERAL = ((4, 6), (2, 14))
 _SEVERAL_CARRIED = ((4, 14), (2, 40))
-_NO_LOOP, _NO_LOOP_COST = 8, 24  # as many, if that is all there is
+_NO_LOOP, _NO_LOOP_COST = 8, 24  # code: as many, if that is all there is
 _NO_LOOP_IN_REGISTERS = 96  # where buffers, of which each element has a name then, become registers
-_MANY = 8  # of which one more may be left over
-_IN_FLIGHT = 8  # ops of which none waits for another: two begin in each cycle and take four
-_REACH = 100  # ops of the next vectors that a processor begins by itself
-_WORTH = 1.25
+_MANY = 8  # code: of which one more may be left over
+_WORTH = 1.25  # rounding: as many vectors are summed beside each other
 
 
 class SideBySide(NamedTuple):
@@ -64,9 +63,9 @@ def _that_fit(loop: PlainLoop, cost: float, count: int, most: int) -> int:
 
 def _for_chain(loop: PlainLoop, cost: float, chain: float, registers: int) -> int:
     """How many vectors keep a processor from waiting, as far as there are registers for what they hold."""
-    if _IN_FLIGHT * chain < _WORTH * (cost + _REACH):
+    if REFERENCE.ops_in_flight * chain < _WORTH * (cost + REFERENCE.ops_ahead):
         return 1
-    wanted = _IN_FLIGHT * chain / cost
+    wanted = REFERENCE.ops_in_flight * chain / cost
     held = _most_alive(loop)
     count = 1
     while count * 1.5 <= wanted and count * 2 * held <= registers:

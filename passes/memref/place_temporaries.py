@@ -23,8 +23,8 @@ _ALIGNMENT = 64
 class PlaceTemporaries(Pass):
     """See the module's docstring."""
 
-    stack_bytes: int = 65536
-    task_bytes: int = 262144
+    stack_bytes: int = 65536  # memory
+    task_bytes: int = 262144  # memory
 
     def run(self, module: ir.Module) -> None:
         for op in module.body.operations:

@@ -101,10 +101,10 @@ _FREE_IF = {
     "arith.maximumf": "nsz", "arith.minimumf": "nsz",
 }  # fmt: skip
 _TEMPORARY = ("memref.alloc", "memref.alloca")
-_LEAST_LANES = 4
-_FEW = 4
+_LEAST_LANES = 4  # shape
+_FEW = 4  # shape
 _APART = (32, 64)
-_FARTHEST = 1 << 24  # places of lanes are words
+_FARTHEST = 1 << 24  # range: places of lanes are words
 
 
 def read_loop(

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from lamina.dialects.vendors import arith, ir, math, vector
 from lamina.passes.loops import if_else
 
-_LEAST_VECTORS = 16  # fewer are not worth a reciprocal, nor the code
+_LEAST_VECTORS = 16  # code: fewer are not worth a reciprocal, nor the code
 
 
 class _Format(NamedTuple):

@@ -16,7 +16,7 @@ from lamina.passes.memref.plain_loop import Place, PlainLoop, Step
 
 _SIGNED = frozenset(range(6))
 """The predicates of integers that are not of unsigned ones."""
-_FAR = 1 << 30
+_FAR = 1 << 30  # range
 
 
 def write_over_vectors(

@@ -43,10 +43,10 @@ IN_ORDER = "lamina.in_order"
 
 _MOVES = ("memref.load", "memref.store", "arith.addi")
 _OF_VECTORS = ("vector.", "llvm.", "x86")
-_MUCH = 64  # vectors
-_LONG = 16  # vectors, too
+_MUCH = 64  # code: vectors
+_LONG = 16  # code: vectors, too
 _WIDE = 64  # bits
-_ENOUGH, _LEAST_LANES = 4, 4  # ops for each element
+_ENOUGH, _LEAST_LANES = 4, 4  # shape: ops for each element
 _UNROLLED = 32  # iterations, of which LLVM leaves no loop
 
 

@@ -30,7 +30,7 @@ _Place = tuple[int, ...]
 
 _START: _Place = (-1,)
 _DEEPEST = 16  # places, so that comparing them takes little
-_SMALL = 64  # bytes
+_SMALL = 64  # search: bytes
 _ROUNDS = 3
 """Of several late readers of a value, each round finds the last."""
 

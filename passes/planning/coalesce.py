@@ -21,8 +21,8 @@ from lamina.records import Record
 
 # Overwriting an operand means one more variant of a kernel that is called elsewhere, too: below this
 # many bytes the memory it saves is not worth it.
-_WORTH_ALIASING = 1 << 18
-_WORTH_ALIASING_ONCE = 1 << 12
+_WORTH_ALIASING = 1 << 18  # code
+_WORTH_ALIASING_ONCE = 1 << 12  # code
 
 Place = tuple[Literal["argument", "result", "constant"], int]
 

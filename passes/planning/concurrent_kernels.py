@@ -29,7 +29,7 @@ from lamina.records import Record
 
 LEAST_NS = 2 * REFERENCE.task_ns
 """Of a kernel that is worth another thread."""
-_FARTHEST = 256  # ops from the first kernel of a team to the last
+_FARTHEST = 256  # search: ops from the first kernel of a team to the last
 
 
 def form_teams(program: Program) -> None:

@@ -17,7 +17,7 @@ from lamina.passes.planning.offsets import aligned
 
 _ROUNDS = 4
 """Each makes place where most bytes are in use after the one before."""
-_WORTH = 64
+_WORTH = 64  # search
 """What has a 64th of the bytes of the largest temporary, or more, looks for a place in a result."""
 
 Span = tuple[int, int]

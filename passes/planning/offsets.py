@@ -12,10 +12,10 @@ def aligned(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-_SMALL = 16
+_SMALL = 16  # search
 """What has a 16th of the bytes of the largest buffer, or less, may be kept apart."""
 
-_FEW = 128
+_FEW = 128  # search
 """Of so many the largest may come first, which takes longer."""
 
 _Buffers = dict[int, tuple[int, int, int]]

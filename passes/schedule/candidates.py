@@ -29,8 +29,8 @@ JAMMED = (8, 10, 9, 7, 6, 5, 4)
 """Rows that a sum down columns adds at a time, so that it is read and written once for all of them."""
 _BLOCKS_GAIN = 1.25
 """So much blocks must gain: neighbours can't share their loops, and costs are no more exact."""
-_MOST_OPS_IN_REGISTERS = 4
-_LEAST_ROWS = 32
+_MOST_OPS_IN_REGISTERS = 4  # code
+_LEAST_ROWS = 32  # shape
 _CACHES = 2  # second caches, of which an array is beyond
 
 

@@ -19,9 +19,9 @@ from lamina.passes.schedule.dependences import keep_apart
 from lamina.passes.schedule.nest import Access, Nest, Statement
 from lamina.passes.schedule.schedule import Loop, Schedule, carried_from, is_tileable, task_counts
 
-LEAST_ITERATIONS = 4
+LEAST_ITERATIONS = 4  # shape
 """Of loops that statements share, where there is work for tasks: as many cores are common."""
-MOST_OPS = 48
+MOST_OPS = 48  # code
 """Of an innermost loop: of more, vectors no longer stay in registers."""
 
 

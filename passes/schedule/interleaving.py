@@ -22,9 +22,9 @@ from lamina.passes.loops import add, for_steps, index
 from lamina.passes.memref.place_temporaries import element_bytes
 from lamina.records import Record
 
-_REGISTER_BYTES = 64
-_LEAST_LANES = 4
-_MOST_ROWS = 16  # each takes a register
+_REGISTER_BYTES = 64  # shape
+_LEAST_LANES = 4  # shape
+_MOST_ROWS = 16  # shape: each takes a register
 _BLOCK = 4096  # elements of a row, a task's least
 
 Indices = Callable[[ir.AffineMap], list[ir.Value]]

@@ -35,11 +35,11 @@ from lamina.passes.schedule.candidates import SQUARE_BLOCK
 from lamina.passes.schedule.interleaving import Interleaving, emit_interleaved
 from lamina.passes.schedule.nest import Tile
 
-_LANE_BYTES = 16
-_MOST_ROWS = 16  # of a tile: each takes a register
-_LEAST_ROWS = 4
+_LANE_BYTES = 16  # shape
+_MOST_ROWS = 16  # shape: of a tile: each takes a register
+_LEAST_ROWS = 4  # shape
 _PAST_CACHES = 4  # second caches, which a result fills
-_LEAST_LINES = 64  # of a block, which waits for its stores
+_LEAST_LINES = 64  # shape: of a block, which waits for its stores
 _SEQUENTIAL = 7  # an order of LLVM's
 _BLOCK_PAST_CACHES = (32, 512)
 """Of a transposing copy: few rows are read on and on, and two or four lines written of each."""

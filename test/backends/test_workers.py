@@ -13,6 +13,7 @@ from lamina.backends import kernels as kernels_module
 from lamina.backends import workers, workforce
 from lamina.backends.cpu.kernel import KernelObject
 from lamina.backends.kernels import Kernels
+from lamina.backends.machine import compile_times
 from lamina.backends.planned import kernels_of
 from lamina.backends.stages import run_fuse, run_optimize, run_plan, working_copy
 from lamina.backends.target import Target
@@ -139,7 +140,7 @@ def test_workers_start_when_a_large_program_is_to_come(monkeypatch) -> None:
         batch.add({f"k{n}": "a" * 10_000 for n in range(workers.LEAST_KERNELS)})
         batch.take(6)  # these are in hand
         batch.add({"another": "a" * 20_000})
-    expected = [seconds * workforce.SECONDS_PER_COST for seconds in (80_000, 80_000)]
+    expected = [seconds * compile_times.PER_COST for seconds in (80_000, 80_000)]
     assert started[1:] == pytest.approx(expected)
 
 

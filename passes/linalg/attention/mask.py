@@ -20,7 +20,7 @@ from lamina.passes.stablehlo.attention.reading import Attention
 from lamina.records import Record
 
 _LOWEST = -1e30
-_LARGEST = 1 << 30  # of a constant that is added: sums of those and of positions don't wrap
+_LARGEST = 1 << 30  # range: of a constant that is added: sums of those and of positions don't wrap
 
 Bounds = tuple[Scalar, Scalar]
 """The least and the greatest an integer can be; or whether a boolean must, and may be true."""

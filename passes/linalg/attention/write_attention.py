@@ -56,7 +56,7 @@ from lamina.passes.stablehlo.attention.shape import AttentionShape, attention_of
 KIND = "attention"
 _QUERIES = 32  # of a block
 _PARTS = 8  # of so many queries, where a block of values is turned for all of them
-_LEAST_TASKS = 16
+_LEAST_TASKS = 16  # shape
 _KEYS = 64  # of a step, roughly
 _PAIRED_KEYS, _PAIRED_WIDTH = 128, 256  # so many where both widths are not more
 _LANES = 16  # a divisor of all numbers of queries

@@ -72,8 +72,8 @@ KIND = "attention_gradient"
 _KEYS = 64  # of a step, roughly
 _QUERIES, _LANES = 32, 16  # of a block, at most and at least
 _PAIRED_QUERIES = 64
-_TASK_BYTES = 240 << 10  # on a task's stack, which has a little more
-_LEAST_TASKS = 8
+_TASK_BYTES = 240 << 10  # memory: on a task's stack, which has a little more
+_LEAST_TASKS = 8  # rounding: each adds up a part of the sums
 
 
 class WriteAttentionGradient(Pass):

@@ -25,7 +25,7 @@ from lamina.passes.loops import index
 class FuseLongChains(Pass):
     """See the module's docstring."""
 
-    least_ops: int = 256
+    least_ops: int = 256  # code
 
     def run(self, module: ir.Module) -> None:
         if len(find_ops(module, "linalg.generic")) < self.least_ops:

@@ -36,7 +36,7 @@ class InlineExtracted(Pass):
 
     only_with = frozenset(("tensor.extract",))
 
-    max_ops: int = 24
+    max_ops: int = 24  # code
 
     def run(self, module: ir.Module) -> None:
         for generic in generics_together(module):

@@ -39,8 +39,8 @@ _PLACES = frozenset(("linalg.index", "arith.index_cast"))
 class RecomputeCheap(Pass):
     """See the module's docstring."""
 
-    max_ops: int = 2
-    most_uses: int = 6
+    max_ops: int = 2  # code
+    most_uses: int = 6  # code
 
     def run(self, module: ir.Module) -> None:
         cloned = 0

@@ -53,9 +53,9 @@ from lamina.passes.loops import add, for_steps, for_tasks, index
 from lamina.passes.machine_attribute import machine_of
 
 # Of the last cache: the laid-out factor, walked again for each block of rows, and a chunk of one that is larger.
-_CACHED, _CHUNK = 1 / 32, 1 / 256
-_FEW_TASKS, _ENOUGH_TASKS = 4, 16
-_FEW_REPEATED = 32  # rows of which one may be done twice
+_WHOLE, _CHUNK = 1 / 32, 1 / 256
+_FEW_TASKS, _ENOUGH_TASKS = 4, 16  # shape
+_FEW_REPEATED = 32  # shape: rows of which one may be done twice
 
 Position = dict[int, ir.Value]
 
@@ -121,7 +121,7 @@ class _Emitter:
     def _choose_depth(self) -> int:
         """How many terms of the sums to add at a time; 0 for all."""
         contraction = self._contraction
-        if contraction.bytes_of_b <= _CACHED * self._machine.l3_bytes or len(contraction.reduced) != 1:
+        if contraction.bytes_of_b <= _WHOLE * self._machine.l3_bytes or len(contraction.reduced) != 1:
             return 0
         terms = self._extents[contraction.reduced[0]]
         if terms <= DEPTH or contraction.around:
@@ -143,7 +143,7 @@ class _Emitter:
     def _split_reduced(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The summed dimensions around the blocks, and those within."""
         reduced = self._contraction.reduced
-        if self._contraction.bytes_of_b <= _CACHED * self._machine.l3_bytes:
+        if self._contraction.bytes_of_b <= _WHOLE * self._machine.l3_bytes:
             return (), reduced
         columns = min(sum(self._tiling.middle or self._tiling.end), 64)
         count = 0

@@ -21,11 +21,11 @@ WIDENINGS = {"arith.extsi": True, "arith.extui": False, "arith.extf": True}
 """Ops that widen a number, and whether they take it for one with a sign."""
 # Fewer are left to plain loops, where there is nothing to gain, or, where a factor has to be laid out,
 # more to lose than to gain, unless that is one tile in registers.
-_LEAST_PRODUCTS = 256
-_LEAST_TO_PACK = 32_768
+_LEAST_PRODUCTS = 256  # shape
+_LEAST_TO_PACK = 32_768  # shape
 _TILE = 8
-_LEAST_COLUMNS = 8
-_MANY_ROWS = 8
+_LEAST_COLUMNS = 8  # shape: a vector's
+_MANY_ROWS = 8  # shape: a block's
 
 
 class Contraction(Record):

@@ -23,9 +23,8 @@ from lamina.passes.machine_attribute import machine_of
 from lamina.records import Record
 
 DEPTH = 288  # terms of the sums at a time, where those are too many
-_AHEAD = 12  # steps of a sum that rows of the second factor are fetched ahead
-_NEAR_ROWS = 4  # on a page: what fetches ahead in processors follows them
-_LEAST_HEIGHT = 0.75  # of the highest block: multiplications still wait for nothing but each other
+_NEAR_ROWS = 4  # shape: on a page: what fetches ahead in processors follows them
+_LEAST_HEIGHT = 0.75  # shape: of the highest block: multiplications still wait for nothing but each other
 
 Position = Mapping[int, ir.Value]
 
@@ -37,7 +36,7 @@ def steps_ahead(contraction: Contraction, b: Factor, dimension: int) -> int:
     if contraction.bytes_of_b <= machine.l1_bytes * 2 // 3:
         return 0
     step = stride_along(b.buffer, b.map, dimension)
-    return _AHEAD if step * contraction.element_bytes * _NEAR_ROWS >= machine.page_bytes else 0
+    return machine.ahead_terms if step * contraction.element_bytes * _NEAR_ROWS >= machine.page_bytes else 0
 
 
 class Part(Record):

@@ -16,7 +16,7 @@ from lamina.passes.loops import index
 from lamina.records import Record
 
 TILE_ROWS = 16
-TILE_BYTES = 64  # of a row
+TILE_BYTES = 64  # shape: of a row
 _SUMS, _ROWS, _COLUMNS = 0, 4, 6  # the first registers of sums, of a's and of b's tiles
 
 Multiply = Callable[[ir.Value, ir.Value, ir.Value], ir.Value]

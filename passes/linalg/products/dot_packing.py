@@ -29,7 +29,7 @@ from lamina.passes.machine import Machine
 from lamina.records import Record
 
 _PANELS = 8  # written at a time
-_NEAR_ROWS = 4  # on a page: what fetches ahead in processors follows them
+_NEAR_ROWS = 4  # shape: on a page: what fetches ahead in processors follows them
 
 
 class Panels(Record):

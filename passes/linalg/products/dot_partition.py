@@ -19,7 +19,7 @@ from lamina.records import Record
 _OWN_TASKS = 8
 # Of the second cache: the first factor's rows, walked again for each block of columns; panels with all their terms;
 # parts of others; and the sums beside these.
-_CACHED, _WHOLE, _PART, _SUMS = 1 / 2, 1 / 32, 1 / 16, 1 / 16
+FIRST_ROWS, _WHOLE, _PART, _SUMS = 1 / 2, 1 / 32, 1 / 16, 1 / 16
 _ROW_LINES = 4  # of a part's rows
 
 
@@ -40,7 +40,7 @@ def choose_own(product: NarrowProduct, a: Rows, b: Rows, step: int, strip: int) 
     rows, columns = extents[roles.row], extents[roles.column]
     repeated = any(extents[d] > 1 and d not in b.around for d in roles.around)
     machine = machine_of(roles.generic.op)
-    if repeated or rows > columns or rows * (a.free or 1) > _CACHED * machine.l2_bytes:
+    if repeated or rows > columns or rows * (a.free or 1) > FIRST_ROWS * machine.l2_bytes:
         return None
     around = math.prod(extents[d] for d in roles.around)
     terms = math.ceil(product.depth * b.element_bytes / TILE_BYTES) * TILE_BYTES

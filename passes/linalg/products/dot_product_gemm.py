@@ -61,7 +61,7 @@ from lamina.passes.linalg.products.dot_instructions import (
     word_vectors,
 )
 from lamina.passes.linalg.products.dot_packing import Packer, strip_columns
-from lamina.passes.linalg.products.dot_partition import choose_own
+from lamina.passes.linalg.products.dot_partition import FIRST_ROWS, choose_own
 from lamina.passes.linalg.products.dot_producer import Making
 from lamina.passes.linalg.products.dot_transposed import store_turned, sums_of_block, turn
 from lamina.passes.linalg.products.epilogue import Epilogue, find_epilogue
@@ -75,7 +75,6 @@ from lamina.passes.loops import for_steps, for_tasks, index
 from lamina.passes.machine_attribute import machine_of
 
 _ROW_TASKS, _COLUMN_TASKS = 8, 4
-_CACHED = 1 / 2  # of the second cache, for the first factor's rows, walked again for each block of columns
 
 
 class DotProductGemm(Pass):
@@ -255,7 +254,7 @@ class _Emitter:
         columns = math.ceil(self._extents[roles.column] / column_step)
         around = math.prod(self._extents[d] for d in roles.around)
         row_bytes = self._a.free or self._a.element_bytes
-        most = max(1, int(_CACHED * self._machine.l2_bytes) // (row_bytes * row_step))
+        most = max(1, int(FIRST_ROWS * self._machine.l2_bytes) // (row_bytes * row_step))
         row_tasks = 1 if around >= _ROW_TASKS else min(rows, _ROW_TASKS)
         row_chunk = min(math.ceil(rows / row_tasks), most)
         row_tasks = math.ceil(rows / row_chunk)

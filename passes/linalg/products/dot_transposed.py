@@ -23,7 +23,7 @@ from lamina.passes.linalg.vectors.shuffles import transposed
 from lamina.passes.loops import index
 
 _MOST_ROWS = {"bf16": 256, "i8": 64}
-_LEAST_COLUMNS = 64
+_LEAST_COLUMNS = 64  # shape: a tile's
 
 
 def turn(product: NarrowProduct) -> NarrowProduct | None:

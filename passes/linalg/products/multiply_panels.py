@@ -61,7 +61,7 @@ from lamina.records import Record
 _COPIED, _COPIED_ROWS = 2.5, (32, 192)
 _TRANSPOSED, _TRANSPOSED_ROWS = 1 / 8, (16, 192)
 _WIDE = 1  # of f64, of which panels are copied for any rows but so few
-_LEAST_SHARE = 0.03
+_LEAST_SHARE = 0.03  # shape
 """Of the time of the products: what a factor is made in, if the rest is to be worth smaller blocks."""
 
 

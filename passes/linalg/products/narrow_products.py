@@ -30,8 +30,8 @@ from lamina.passes.linalg.products.register_blocks import Factor
 from lamina.passes.linalg.schedule.tileable import can_be_done_in_parts
 from lamina.records import Record
 
-_LEAST_PRODUCTS = 32_768
-_LEAST_COLUMNS, _LEAST_DEPTH = 8, 16
+_LEAST_PRODUCTS = 32_768  # shape: a few tiles
+_LEAST_COLUMNS, _LEAST_DEPTH = 8, 16  # shape: half a tile
 _LEAST_ROWS = {"i8": 3, "bf16": 8}  # fewer bf16 are done as fast in f32
 _NARROW = {"i32": "i8", "f32": "bf16"}
 

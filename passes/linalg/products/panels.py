@@ -16,11 +16,11 @@ from lamina.records import Record
 # Of the second cache, where all have to stay: what a task makes at a time, sums that it keeps beside, and sums that
 # grow in the result, where panels are but copied.
 _PANEL, _TILE, _COPIED_TILE = 1 / 16, 1 / 8, 1 / 2
-_FEW_TASKS, _ENOUGH_TASKS = 4, 16
-_MOST_ROWS = 128  # that a task makes of a factor
-_MOST_COPIED_ROWS = 1024  # for which a task copies panels of the other factor
-_LEAST_DEPTH = 32
-_LEAST_VECTORS = 2  # of columns
+_FEW_TASKS, _ENOUGH_TASKS = 4, 16  # shape
+_MOST_ROWS = 128  # shape: that a task makes of a factor
+_MOST_COPIED_ROWS = 1024  # shape: for which a task copies panels of the other factor
+_LEAST_DEPTH = 32  # shape: terms, of which a block's sums are loaded and stored once
+_LEAST_VECTORS = 2  # shape: of columns
 
 
 class Panels(Record):

@@ -56,10 +56,10 @@ from lamina.passes.memref.place_temporaries import element_bytes
 from lamina.records import Record
 
 _BLOCKS = (256, 128)  # bytes of a row: lines that processors fetch ahead
-_LEAST_BLOCKS = 8
+_LEAST_BLOCKS = 8  # shape: enough for tasks
 _PAST_CACHES, _PARTS = 2, 2  # second caches that all columns are more than; parts of one, which a block is
-_LEAST_READS = 3  # of arrays, which pay for a copy; those that are reduced twice are walked fast anyway
-_MOST_APART = 2  # pages from row to row: each is on one of its own, and these are looked up
+_LEAST_READS = 3  # shape: of arrays, which pay for a copy; those that are reduced twice are walked fast anyway
+_MOST_APART = 2  # shape: pages from row to row: each is on one of its own, and these are looked up
 
 
 class BlockColumns(Pass):

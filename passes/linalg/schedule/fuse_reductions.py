@@ -37,13 +37,13 @@ from lamina.passes.linalg.vectors.vector_body import across_lanes, on_vectors
 from lamina.passes.loops import add, for_range, for_steps, for_tasks, index, load, store
 from lamina.passes.machine_attribute import machine_of
 
-_ROWS, _FEW_ROWS = 8, 4  # of a block
-_SHORT_BODY = 8  # ops on an element, of which a block of many rows is still little code
-_MOST_CHUNKS, _FEW_CHUNKS = 16, 4
-_BYTES_OF_SUMS = 1 << 16  # of all chunks, unless they would be few: so much is on the stack
-_LEAST_CHUNK = 32  # rows, which have 32 times the elements of the chunk's sums
-_LEAST_VECTORS = 2  # of a row
-_LONG_ROW = 1 << 11  # bytes: sums of columns that cost little can stay in registers (`schedule-generics`)
+_ROWS, _FEW_ROWS = 8, 4  # code: of a block
+_SHORT_BODY = 8  # code: ops on an element, of which a block of many rows is still little code
+_MOST_CHUNKS, _FEW_CHUNKS = 16, 4  # rounding
+_BYTES_OF_SUMS = 1 << 16  # rounding: of all chunks, unless they would be few: so much is on the stack
+_LEAST_CHUNK = 32  # rounding: rows, which have 32 times the elements of the chunk's sums
+_LEAST_VECTORS = 2  # rounding: of a row
+_LONG_ROW = 1 << 11  # rounding: bytes: sums of columns that cost little can stay in registers (`schedule-generics`)
 
 Step = Callable[[ir.Value, int, Sequence[ir.Value]], Sequence[ir.Value]]
 """(column, lanes, carried) -> what is carried to the next vector of a row."""

@@ -29,8 +29,8 @@ from lamina.passes.linalg.analysis.structure import (
 )
 from lamina.passes.linalg.vectors.vector_body import can_be_on_vectors
 
-_LEAST_ROWS = 32  # enough for a walk that does several reductions
-_LEAST_COLUMNS = 512  # enough for tasks of some of them each
+_LEAST_ROWS = 32  # rounding: enough for a walk that does several reductions
+_LEAST_COLUMNS = 512  # rounding: enough for tasks of some of them each
 
 
 class MergeColumnSums(Pass):

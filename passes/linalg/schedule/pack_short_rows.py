@@ -51,13 +51,13 @@ from lamina.passes.machine_attribute import machine_of
 from lamina.passes.memref.place_temporaries import element_bytes
 from lamina.records import Record
 
-_MOST_COLUMNS = 96  # where functions of sums are all there is to gain
-_MOST_TURNED_BACK = 48
-_LEAST_ROWS = 128  # of fewer a call takes a microsecond less, compiling 20 ms more
+_MOST_COLUMNS = 96  # shape: where functions of sums are all there is to gain
+_MOST_TURNED_BACK = 48  # shape: columns, where results are transposed, too
+_LEAST_ROWS = 128  # code: of fewer a call takes a microsecond less, compiling 20 ms more
 _BLOCKS = (256, 128, 64, 32)  # rows
 _EXTREMES = range(7, 33)  # columns of which one maximum alone is worth it; fewer fill vectors (`linalg-fill-lanes`)
-_PER_WEIGHT = 10  # columns for each of what takes several steps in a vector
-_LEAST_SUMMED = 5
+_PER_WEIGHT = 10  # shape: columns for each of what takes several steps in a vector
+_LEAST_SUMMED = 5  # shape: columns; fewer fill vectors (`linalg-fill-lanes`)
 _CHEAP = {f"math.{name}" for name in ("absf", "ceil", "copysign", "floor", "fma", "rsqrt", "sqrt", "trunc")}
 
 

@@ -24,7 +24,7 @@ from lamina.passes.linalg.schedule.padded_window import PaddedWindow, maker_of
 from lamina.passes.linalg.schedule.padding import Padding, bytes_of, find_padding
 from lamina.passes.machine_attribute import machine_of
 
-_LEAST = 1 / 8  # of the second cache
+_LEAST = 1 / 8  # shape: of the second cache
 
 
 class PadAround(Pass):

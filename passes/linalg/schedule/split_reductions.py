@@ -33,7 +33,7 @@ from lamina.passes.linalg.analysis.structure import (
     read_generic,
 )
 
-_LEAST_TASKS = 4
+_LEAST_TASKS = 4  # rounding
 _NEUTRAL = {
     "arith.addf": -0.0, "arith.addi": 0, "arith.mulf": 1.0, "arith.muli": 1, "arith.ori": 0,
     "arith.xori": 0, "arith.andi": -1, "arith.maximumf": -math.inf, "arith.minimumf": math.inf,
@@ -48,7 +48,7 @@ class SplitReductions(Pass):
     chunks: int = 64
     chunk_elements: int = 16384
     """What a chunk has at most where that makes more of them, which `most-chunks` bounds."""
-    most_chunks: int = 1024
+    most_chunks: int = 1024  # rounding
 
     def run(self, module: ir.Module) -> None:
         last_steps: list[ir.Operation] = []

@@ -54,12 +54,12 @@ from lamina.passes.loops import for_tasks, index
 from lamina.passes.machine_attribute import machine_of
 from lamina.records import Record
 
-_LEAST_PARTS = 8
+_LEAST_PARTS = 8  # shape: enough for tasks
 _BLOCK_ROWS = 14  # of the blocks that a contraction is done in
-_MOST_COPIED = 4.0  # times
+_MOST_COPIED = 4.0  # shape: times
 # Of the second cache: the copies that are worth it, the largest part, one that takes twice as long to read as what is
 # in the first, and the largest of the reader's other arrays.
-_LEAST, _LARGEST_PART, _CHEAP_PART, _LARGEST_OTHER = 1 / 8, 3 / 16, 1 / 8, 1
+_LEAST, _LARGEST_PART, _CHEAP_PART, _LARGEST_OTHER = 1 / 8, 3 / 16, 1 / 8, 1  # shape
 
 
 class TilePaddedCopies(Pass):

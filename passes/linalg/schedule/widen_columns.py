@@ -41,11 +41,11 @@ from lamina.passes.linalg.schedule.split_reductions import (
     neutral_of,
 )
 
-_LINE = 64  # bytes, a vector's
-_LEAST_WIDE = 256  # elements of a wide row: sums of one are not waited for in the next
-_MOST_COLUMNS = 64
-_LEAST_WIDE_ROWS = 8
-_MOST_PARTIAL = 1 << 17  # elements of what chunks leave
+_VECTOR_BYTES = 64  # rounding: on all machines
+_LEAST_WIDE = 256  # rounding: elements of a wide row: sums of one are not waited for in the next
+_MOST_COLUMNS = 64  # rounding
+_LEAST_WIDE_ROWS = 8  # rounding
+_MOST_PARTIAL = 1 << 17  # rounding: elements of what chunks leave
 
 
 class WidenColumns(Pass):
@@ -111,10 +111,10 @@ class _Columns(NamedTuple):
         if "" in kinds or "rows" not in kinds or (outer and "row" in kinds):
             return None
         items = [_bytes(v) for v, kind in zip(generic.inputs, kinds, strict=True) if kind == "rows"]
-        if all(columns * item % _LINE == 0 for item in items):
+        if all(columns * item % _VECTOR_BYTES == 0 for item in items):
             return None
         rows, around = generic.extents[row], math.prod(generic.extents[d] for d in outer)
-        lanes = _LINE // _bytes(generic.outputs[0])
+        lanes = _VECTOR_BYTES // _bytes(generic.outputs[0])
         folded = lanes // math.gcd(columns, lanes)
         if rows < _LEAST_WIDE_ROWS * folded or combiner_of(generic) is None or _looks_around(generic):
             return None

@@ -47,8 +47,8 @@ from lamina.passes.loops import for_tasks, index
 from lamina.passes.machine_attribute import machine_of
 from lamina.records import Record
 
-_MOST_COLUMNS = 8
-_LEAST_LANES = 4
+_MOST_COLUMNS = 8  # shape: each is a vector in a register
+_LEAST_LANES = 4  # shape
 
 
 class ComputeColumns(Pass):

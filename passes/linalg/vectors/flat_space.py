@@ -25,12 +25,12 @@ from lamina.passes.linalg.vectors.lane_windows import Window, window
 from lamina.passes.linalg.vectors.vector_body import can_be_on_vectors
 from lamina.records import Record
 
-_FAR = 32  # elements of an operand for each of the result that shuffles may reach over
-_LONG_ROWS = 64  # elements, which loops over rows do as well
-_MOST_STEPS, _MOST_OF_MUCH = 512, 1400  # operations on vectors in a block: little code, or
-_MUCH = 1 << 17  # from so many elements on what is worth a tenth of a second of compiling
+_FAR = 32  # code: elements of an operand for each of the result that shuffles may reach over
+_LONG_ROWS = 64  # shape: elements, which loops over rows do as well
+_MOST_STEPS, _MOST_OF_MUCH = 512, 1400  # code: operations on vectors in a block: little code, or
+_MUCH = 1 << 17  # code: from so many elements on what is worth a tenth of a second of compiling
 _SHUFFLE, _LOAD = 1.0, 0.5  # of a processor's steps, of which an operation takes a half
-_MOST_COST = 6.0  # steps of an element of a sum, where it takes as many to do it one by one
+_MOST_COST = 6.0  # shape: steps of an element of a sum, where it takes as many to do it one by one
 
 
 class Operand(Record):

@@ -52,9 +52,9 @@ class KeepProductsSmall(Pass):
 
     only_with = frozenset(("stablehlo.dot_general", "stablehlo.reduce"))
 
-    max_terms: int = 8
-    min_size: int = 1 << 14
-    min_growth: int = 8
+    max_terms: int = 8  # rounding
+    min_size: int = 1 << 14  # rounding
+    min_growth: int = 8  # rounding
 
     def run(self, module: ir.Module) -> None:
         ops = find_ops(module, _REDUCE, _PRODUCT)

@@ -30,7 +30,7 @@ class LayOutContractions(Pass):
 
     only_with = frozenset(("stablehlo.dot_general",))
 
-    min_products: int = 65536
+    min_products: int = 65536  # shape
 
     def run(self, module: ir.Module) -> None:
         worth: dict[tuple[ir.Type, ir.Type, ir.Attribute], bool] = {}  # many are of the same types

@@ -37,9 +37,9 @@ class LayOutConvolutions(Pass):
 
     only_with = frozenset(("stablehlo.convolution",))
 
-    min_channels: int = 8
+    min_channels: int = 8  # shape
     """Of the result."""
-    min_products: int = 48
+    min_products: int = 48  # shape
     """Of each element that is moved."""
     whole: int = 16
     """Elements of a vector."""

@@ -20,7 +20,7 @@ from lamina.passes.find import find_ops
 from lamina.passes.stablehlo.analysis.facts import ints, reducer_of
 
 _COLUMNS = range(1024, 15, -16)  # whole vectors; all of them are in the first cache
-_LEAST_ROWS = 16
+_LEAST_ROWS = 16  # rounding
 
 
 class MultiplyColumns(Pass):

@@ -35,7 +35,7 @@ class MultiplyPatches(Pass):
 
     only_with = frozenset(("stablehlo.convolution",))
 
-    least_products: int = 1 << 20
+    least_products: int = 1 << 20  # rounding
     features_of_patch: int = 4
     """As many features as places, times this, for a kernel of several elements."""
 

@@ -30,9 +30,9 @@ from lamina.passes.copies import copied
 from lamina.passes.stablehlo.analysis.facts import CHEAP, CONSTANT, computes_elements
 
 _ROUNDS = 3
-_NEAR = 64
+_NEAR = 64  # search
 """Ops. Uses within this distance share what is computed again; what it takes may live so much longer."""
-_SMALL = 16
+_SMALL = 16  # memory
 """A value of a 16th of the bytes may be kept for a large one."""
 _VIEW = "stablehlo.reshape"
 _FREE = frozenset((_VIEW, CONSTANT, "stablehlo.broadcast_in_dim", "stablehlo.iota"))
@@ -43,9 +43,9 @@ _AGAIN = CHEAP | {"stablehlo.divide"}
 class RecomputeResiduals(Pass):
     """The pass `stablehlo-recompute-residuals`."""
 
-    least_peak: int = 4 << 20
-    least_bytes: int = 1 << 16
-    max_ops: int = 8
+    least_peak: int = 4 << 20  # memory
+    least_bytes: int = 1 << 16  # memory
+    max_ops: int = 8  # search
 
     def run(self, module: ir.Module) -> None:
         for op in [inner.operation for inner in module.body.operations]:

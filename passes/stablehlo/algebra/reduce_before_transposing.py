@@ -31,8 +31,8 @@ from lamina.passes.stablehlo.canonicalize.rewriting import replace
 from lamina.passes.stablehlo.canonicalize.rules.reshaped import reduced
 
 _TRANSPOSE, _BROADCAST, _IOTA = (f"stablehlo.{name}" for name in ("transpose", "broadcast_in_dim", "iota"))
-_LEAST_LESS = 4
-_LEAST_ROW = 16
+_LEAST_LESS = 4  # rounding
+_LEAST_ROW = 16  # rounding
 
 
 class ReduceBeforeTransposing(Pass):

@@ -33,7 +33,7 @@ from lamina.passes.stablehlo.analysis.facts import defining, made_by, reducer_of
 from lamina.passes.stablehlo.canonicalize.rewriting import erase
 from lamina.records import Record
 
-_MOST_SCALARS = 16  # ops between the first reduction and the shift
+_MOST_SCALARS = 16  # search: ops between the first reduction and the shift
 _ADD, _MAX = "stablehlo.add", "stablehlo.maximum"
 
 
@@ -42,7 +42,7 @@ class ReduceInChunks(Pass):
 
     only_with = frozenset(("stablehlo.reduce",))
 
-    least_elements: int = 1 << 17
+    least_elements: int = 1 << 17  # rounding
 
     def run(self, module: ir.Module) -> None:
         known: dict[ir.Operation, tuple[Chunks, ir.Value, ir.Value]] = {}

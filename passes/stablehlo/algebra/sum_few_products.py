@@ -38,13 +38,13 @@ class SumFewProducts(Pass):
 
     only_with = frozenset(("stablehlo.dot_general",))
 
-    most_columns: int = 8
-    least_made: int = 1 << 14
+    most_columns: int = 8  # rounding
+    least_made: int = 1 << 14  # rounding
     """Elements of a matrix that is made on the way."""
-    least_read: int = 1 << 17
+    least_read: int = 1 << 17  # rounding
     """Of one in memory: reading less takes no longer than to begin."""
 
-    least_complex: int = 1 << 10
+    least_complex: int = 1 << 10  # rounding
     """Elements of a complex matrix or vector that is multiplied by a vector."""
 
     def run(self, module: ir.Module) -> None:

@@ -16,8 +16,8 @@ from lamina.passes.stablehlo.analysis.facts import CHEAP, computes_elements, def
 from lamina.records import Record
 
 _LENGTHS = range(8192, 511, -16)  # of a chunk: whole vectors, read again from the first cache or the second
-_LEAST_CHUNKS = 8
-_MOST_OPS = 8
+_LEAST_CHUNKS = 8  # rounding
+_MOST_OPS = 8  # search
 _REDUCERS: dict[str, tuple[Callable[..., ir.Value], Any]] = {
     "stablehlo.add": (hlo.add, 0),
     "stablehlo.maximum": (hlo.maximum, -np.inf),

@@ -7,7 +7,7 @@ from lamina.dialects.vendors import ir
 from lamina.passes.copies import remade
 from lamina.passes.stablehlo.analysis.facts import defining, ints
 
-_MOST_DEEP = 3
+_MOST_DEEP = 3  # search
 """Each product needs both parts of its factors."""
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 
-LONGEST_LANE = 8192
+LONGEST_LANE = 8192  # rounding
 """The longest transform that each vector lane does alone: its working set fits a cache."""
 
-LONGEST = 1 << 24
+LONGEST = 1 << 24  # rounding
 """The longest transform that is done in two rounds of shorter ones."""
 
-SMALL_PRIME = 13
+SMALL_PRIME = 13  # rounding
 """The largest prime factor whose transform is straight-line code."""
 
-LARGEST_PRIME = 383
+LARGEST_PRIME = 383  # rounding
 """The largest that is done by its definition; of larger ones a convolution is less work."""
 
-_LONGEST_SHORT = 4096
+_LONGEST_SHORT = 4096  # rounding
 
 
 def is_generated(length: int, largest: int = SMALL_PRIME) -> bool:

@@ -21,7 +21,7 @@ TARGET = "lamina.lapack."
 """What the targets of custom calls begin with; the routine's name for real f64 follows, without
 its letter."""
 
-LARGE = 16
+LARGE = 16  # rounding
 """The least size of a triangular system or of a Cholesky factor that is worth a call."""
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from lamina.dialects.vendors import ir
 
-MOST = (1 << 31) - 1
+MOST = (1 << 31) - 1  # range
 """The largest size that LAPACK counts."""
 
 _REAL = {"f32": "f32", "f64": "f64", "complex<f32>": "f32", "complex<f64>": "f64"}

@@ -29,15 +29,14 @@ Implementation: TypeAlias = Literal["auto", "kernel", "shared", "library"]
 """Who does matrix products: the fastest, code generated for the shape, the packed product that all products of a
 type share wherever it can, or a library wherever it can."""
 
-_LEAST_PRODUCTS = 4096  # fewer are over before a call has begun
+_LEAST_PRODUCTS = 4096  # shape: fewer are over before a call has begun
 _SKINNY = 15  # rows or columns: then memory limits, and BLAS reads with one core
-_LEAST_COMPILED = 1 << 20  # with fewer in all of a batch, code for the shape takes longer to compile than it will save
-_LEAST_TERMS = 16  # rows, columns or terms: with fewer, blocks of code for a shape are not full
-_LEAST_PACKED = 32  # rows, columns or terms: with fewer, packing both factors takes longest
-_WORTH_LIBRARY = 0.95  # of ours: its threads wait by spinning, which costs where others run, too
-_WORTH_CODE = 0.97  # of the packed product's time, which takes next to nothing to compile
+_LEAST_COMPILED = 1 << 20  # code: with fewer in all of a batch, it takes longer to compile than it saves
+_LEAST_TERMS = 16  # shape: rows, columns or terms: with fewer, blocks of code for a shape are not full
+_LEAST_PACKED = 32  # shape: rows, columns or terms: with fewer, packing both factors takes longest
+_WORTH_LIBRARY = 0.95  # shape: of ours: its threads wait by spinning, which costs where others run, too
+_WORTH_CODE = 0.97  # code: of the packed product's time, which takes next to nothing to compile
 _LAID_OUT = 2  # times, that a transposed right factor goes through memory where code for the shape copies it
-_IN_CACHE = 3  # times as fast as what goes to memory
 
 
 class Products(Record):
@@ -80,7 +79,8 @@ def choose_implementation(
     more = gemm.n * gemm.k + gemm.m * gemm.k + gemm.m * gemm.n - 3 * size**2
     packing = more * bytes_each / machine.pack_bytes_per_us * 1000
     stored = outside * bytes_each / prod(gemm.batch)
-    storing = 2 * stored / machine.stream_bytes_per_us * 1000 / (_IN_CACHE if stored < machine.l2_bytes else 1)
+    bytes_per_us = machine.cached_bytes_per_us if stored < machine.l2_bytes else machine.stream_bytes_per_us
+    storing = 2 * stored / bytes_per_us * 1000
 
     def time(way: str, at: float) -> float:
         return 2 * products / machine.rate(element, way, at)

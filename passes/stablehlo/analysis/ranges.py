@@ -15,7 +15,7 @@ from lamina.dialects.vendors import ir, stablehlo_ext
 from lamina.passes.stablehlo.analysis.facts import made_by, splat_of
 from lamina.passes.stablehlo.analysis.lapack import TARGET
 
-_MOST_STEPS = 10  # from a value to what bounds it
+_MOST_STEPS = 10  # search: from a value to what bounds it
 _VIEWS = frozenset(
     f"stablehlo.{name}" for name in "broadcast_in_dim reshape slice transpose reverse dynamic_slice gather".split()
 )

@@ -24,7 +24,7 @@ from lamina.records import Record
 _COMBINERS = ("add", "multiply", "maximum", "minimum")
 _RECURRENT = frozenset("f16 bf16 f32 f64 complex<f32> complex<f64>".split())
 _ELEMENTS = frozenset("f16 bf16 f32 f64 i1 i8 i16 i32 i64 ui8 ui16 ui32 ui64".split())
-_LEAST_LENGTH = 32  # below, a window reduction is as good
+_LEAST_LENGTH = 32  # rounding: below, a window reduction is as good
 RECURRENCE = "recurrence"
 
 

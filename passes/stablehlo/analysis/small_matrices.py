@@ -20,9 +20,9 @@ from lamina.records import Record
 SMALL_MATRICES = "lamina.small_matrices"
 """What the kernels that hold such ops name as their library."""
 
-MOST = 32
+MOST = 32  # rounding
 """Rows or columns of a matrix that is small."""
-LEAST_BATCH = 4
+LEAST_BATCH = 4  # rounding
 """Matrices that keep vector lanes busy: LAPACK takes about as long for three as lanes for sixteen."""
 
 _ELEMENTS = ("f32", "f64", "complex<f32>", "complex<f64>")

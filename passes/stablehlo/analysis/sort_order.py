@@ -24,8 +24,8 @@ _WIDTHS = {
     "i1": 1, "i8": 1, "ui8": 1, "i16": 2, "ui16": 2, "f16": 2, "bf16": 2, "i32": 4, "ui32": 4,
     "f32": 4, "i64": 8, "ui64": 8, "f64": 8, "complex<f32>": 8, "complex<f64>": 16,
 }  # fmt: skip
-_LEAST_LENGTH = 32  # of a row: shorter ones cost less to sort than to hand over
-_LEAST_OF_MANY, _MANY = 4, 256  # but for so many rows, which are sorted together
+_LEAST_LENGTH = 32  # shape: of a row: shorter ones cost less to sort than to hand over
+_LEAST_OF_MANY, _MANY = 4, 256  # shape: but for so many rows, which are sorted together
 
 
 class Key(Record):

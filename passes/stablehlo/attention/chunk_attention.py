@@ -34,7 +34,7 @@ from lamina.passes.stablehlo.analysis.facts import (
 )
 from lamina.passes.stablehlo.attention.reading import Attention
 
-_LEAST_ROWS = 16
+_LEAST_ROWS = 16  # rounding
 
 
 class ChunkAttention(Pass):

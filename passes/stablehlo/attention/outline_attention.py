@@ -32,7 +32,7 @@ from lamina.passes.stablehlo.attention.wide_copies import NARROW, WideCopies
 
 ATTENTION = "attention"
 _TYPES = (*NARROW, "f32")
-_MANY_QUERIES = 32
+_MANY_QUERIES = 32  # rounding
 
 
 class OutlineAttention(Pass):
@@ -40,7 +40,7 @@ class OutlineAttention(Pass):
 
     only_with = frozenset(("stablehlo.exponential",))
 
-    max_width: int = 256
+    max_width: int = 256  # rounding
     whole: int = 1
 
     def run(self, module: ir.Module) -> None:

@@ -53,8 +53,8 @@ GRADIENT = "attention_gradient"
 _DOT, _EXPONENTIAL = "stablehlo.dot_general", "stablehlo.exponential"
 _NEEDED = {_DOT, _EXPONENTIAL, "stablehlo.reduce"}
 """Ops without which there is no softmax's derivative."""
-_NEAR = 32  # values made of a product by element-wise ops, nearest first
-_MOST_SIDES = 64  # ops that would be done again for each score, in each sweep
+_NEAR = 32  # search: values made of a product by element-wise ops, nearest first
+_MOST_SIDES = 64  # code: ops that would be done again for each score, in each sweep
 _TYPES = ("f32", *NARROW)
 
 
@@ -63,9 +63,9 @@ class OutlineAttentionGradient(Pass):
 
     only_with = frozenset(("stablehlo.exponential",))
 
-    max_width: int = 256
-    least: int = 16
-    least_scores: int = 0
+    max_width: int = 256  # rounding
+    least: int = 16  # rounding
+    least_scores: int = 0  # rounding
     tensor_cores: bool = False
 
     def run(self, module: ir.Module) -> None:

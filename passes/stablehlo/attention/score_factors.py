@@ -16,7 +16,7 @@ from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo.analysis.facts import defining, ints, is_unused, reducer_of, splat_of
 
 _MULTIPLY, _SPREAD = "stablehlo.multiply", "stablehlo.broadcast_in_dim"
-_MOST = 8  # factors of a product
+_MOST = 8  # search: factors of a product
 
 
 def take_factors_out(block: ir.Block) -> None:

@@ -26,7 +26,7 @@ from lamina.records import Record
 
 _BROADCAST, _DOT = "stablehlo.broadcast_in_dim", "stablehlo.dot_general"
 _TRANSPOSE, _REDUCE = "stablehlo.transpose", "stablehlo.reduce"
-_MOST = 256  # values of a region: attention has a few dozen, a long chain of products no end
+_MOST = 256  # search: values of a region: attention has a few dozen, a long chain of products no end
 _INITIAL = {"stablehlo.add": 0.0, "stablehlo.maximum": -float("inf")}
 
 Dims = tuple[int, ...]

@@ -27,7 +27,7 @@ class ConcatenateInGroups(Pass):
 
     only_with = frozenset(("stablehlo.concatenate",))
 
-    most: int = 256
+    most: int = 256  # code
 
     def run(self, module: ir.Module) -> None:
         for op in find_ops(module, _CONCATENATE):

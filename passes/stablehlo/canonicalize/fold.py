@@ -27,15 +27,15 @@ from lamina.passes.stablehlo.analysis.facts import CONSTANT, defining, size_of
 from lamina.passes.stablehlo.canonicalize import fold_evaluate
 from lamina.passes.stablehlo.canonicalize.rewriting import Rule, replace
 
-_SMALL = 64  # elements that may be stored where only repeated elements were stored before
-_TINY = 8  # elements that may be stored where nothing was
+_SMALL = 64  # memory: elements that may be stored where only repeated elements were stored before
+_TINY = 8  # memory: elements that may be stored where nothing was
 
 
 class Fold(Pass):
     """The pass `stablehlo-fold`."""
 
-    max_bytes: int = 1 << 20
-    max_seconds: float = 1.0
+    max_bytes: int = 1 << 20  # memory
+    max_seconds: float = 1.0  # code
 
     def run(self, module: ir.Module) -> None:
         _walk(module.operation.regions[0], Folder(self))

@@ -29,7 +29,7 @@ from lamina.passes.stablehlo.analysis.facts import ints, is_unused, made_by
 from lamina.passes.stablehlo.analysis.indexed_dims import GATHER, SCATTER, IndexedDims
 from lamina.records import Record
 
-_MOST = 1 << 31  # elements that an i32 tells apart
+_MOST = 1 << 31  # range: elements that an i32 tells apart
 
 
 class JoinIndices(Pass):

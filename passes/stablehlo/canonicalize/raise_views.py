@@ -40,7 +40,7 @@ from lamina.passes.stablehlo.analysis.reshaped_slice import (
 from lamina.passes.stablehlo.canonicalize.rules.slices import slice_of
 
 _LOOKED_AT = frozenset(f"stablehlo.{name}" for name in "reshape slice gather".split())
-_MAX_OPS = 256  # ops above one view that are looked at
+_MAX_OPS = 256  # search: ops above one view that are looked at
 
 
 class RaiseViews(Pass):

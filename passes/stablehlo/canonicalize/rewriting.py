@@ -51,7 +51,7 @@ def builds_chains(rule: Rule) -> Rule:
 
 
 _chains: set[Rule] = set()
-_MOST_OF_A_CHAIN = 32  # ops
+_MOST_OF_A_CHAIN = 32  # search: ops
 _needed: dict[Rule, frozenset[str]] = {}
 _decided: set[Rule] = set()
 

@@ -40,9 +40,9 @@ _READ = (_SLICE, "stablehlo.broadcast_in_dim", "stablehlo.reshape")
 class SliceFirst(Pass):
     """The pass `stablehlo-slice-first`."""
 
-    most_ops: int = 12
+    most_ops: int = 12  # code
     """That are computed for all slices of an array together."""
-    most_ops_of_large: int = 48
+    most_ops_of_large: int = 48  # code
     """The same for an array that a core's cache would not hold: reading it again takes as long as many ops."""
     large_bytes: int = REFERENCE.l2_bytes // 2
 

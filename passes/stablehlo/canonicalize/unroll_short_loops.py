@@ -27,7 +27,7 @@ _FREE = frozenset((CONSTANT, "stablehlo.broadcast_in_dim", "stablehlo.iota", "st
 _MOVES = frozenset(
     f"stablehlo.{name}" for name in ("slice", "concatenate", "dynamic_slice", "reverse", "transpose")
 )
-_FEW = 64  # elements that it costs nothing to move
+_FEW = 64  # code: elements that it costs nothing to move
 
 
 class UnrollShortLoops(Pass):
@@ -35,9 +35,9 @@ class UnrollShortLoops(Pass):
 
     only_with = frozenset(("stablehlo.while",))
 
-    most_steps: int = 8
-    most_ops: int = 320
-    least_elements: int = 1024
+    most_steps: int = 8  # code
+    most_ops: int = 320  # code
+    least_elements: int = 1024  # code
 
     def run(self, module: ir.Module) -> None:
         unrolled = 0

@@ -44,7 +44,7 @@ from lamina.records import Record
 
 _ALL_REDUCE, _BROADCAST = "stablehlo.all_reduce", "stablehlo.broadcast_in_dim"
 _SLICE, _TRANSPOSE = "stablehlo.dynamic_slice", "stablehlo.transpose"
-_MOST_OPS = 32
+_MOST_OPS = 32  # search
 """That are looked at to know where a part begins."""
 
 

@@ -68,9 +68,9 @@ from lamina.passes.stablehlo.fusion.fuse_scalars import Callees, calls_pay
 class Fuse(Pass):
     """The pass `stablehlo-fuse`."""
 
-    max_ops: int = 64
+    max_ops: int = 64  # code
     """Of a kernel with anything but plain ops: its loops can't all be cut."""
-    max_plain: int = 2048
+    max_plain: int = 2048  # code
     """Of a kernel that is only element-wise and reads along rows, or at found places. It becomes loops that are
     each as long as LLVM compiles well (memref/cut_long_loops.py), over vectors side by side where those have its
     ops (memref/interleave_factor.py): one kernel is never slower than several of 64 ops, needs no arrays between
@@ -80,10 +80,10 @@ class Fuse(Pass):
     to some 2,000 ops: of 3,000, LLVM takes twice as long for each.
     Searches, which look up where they found something before, are left out: they take 1.2 to 1.6 times as
     long in one kernel as in several of 64 ops."""
-    max_chain: int = 192
+    max_chain: int = 192  # code
     """Of a kernel that grows by ops on what it computes: random bits are a hundred in a row, which
     stored halfway take ten times as long."""
-    max_scalars: int = 256
+    max_scalars: int = 256  # code
     """Of a kernel of scalars: whoever calls it does a few hundred instructions one after the other, and code
     that runs once gains nothing by more."""
     scalar_calls: bool = False

@@ -16,8 +16,8 @@ from lamina.passes.stablehlo.fusion.fuse_ops import Seen, SeenValue
 if TYPE_CHECKING:
     from lamina.passes.stablehlo.fusion.fuse_grouping import Grouping
 
-_LEAST_ROWS, _LEAST_COLUMNS = 32, 32
-_MOST_MAKERS = 32
+_LEAST_ROWS, _LEAST_COLUMNS = 32, 32  # rounding
+_MOST_MAKERS = 32  # search
 _ON_VECTORS = frozenset(
     f"stablehlo.{name}"
     for name in (

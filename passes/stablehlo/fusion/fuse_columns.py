@@ -31,7 +31,7 @@ from lamina.passes.stablehlo.fusion.fuse_ops import joins_loops
 
 _REDUCE, _SLICE, _VIEW = (f"stablehlo.{name}" for name in ("reduce", "dynamic_slice", "reshape"))
 _BROADCAST, _IOTA = "stablehlo.broadcast_in_dim", "stablehlo.iota"
-_MOST_OPS = 32  # between a column and its sum
+_MOST_OPS = 32  # search: between a column and its sum
 
 
 def sum_columns(block: ir.Block) -> None:

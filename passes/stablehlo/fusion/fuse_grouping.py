@@ -44,8 +44,8 @@ from lamina.passes.stablehlo.fusion.fuse_prologues import refusal_of_prologue
 from lamina.passes.stablehlo.fusion.fuse_refusals import Limits, reads_argument, refusal
 from lamina.passes.stablehlo.fusion.fuse_scatters import done_one_by_one
 
-_MAX_CLONED = 3  # ops in a row that may be computed in several groups
-_TINY = 64  # elements of a domain for which a call costs more than the work
+_MAX_CLONED = 3  # code: ops in a row that may be computed in several groups
+_TINY = 64  # code: elements of a domain for which a call costs more than the work
 
 Member = tuple[int, Place]
 Sources = list[tuple[SeenValue, Member | None]]

@@ -14,9 +14,9 @@ from lamina.passes.stablehlo.fusion.fuse_graph import ON_OUTER, OUTER, Group, Pl
 from lamina.passes.stablehlo.fusion.fuse_ops import Seen
 from lamina.passes.stablehlo.piecewise.boundaries import Cuts, has_columns, joined, moved, parts
 
-MOST_PARTS = 9  # what two dimensions have that are rolled both ways
-_MOST_OPS = 200  # in all parts together
-_LEAST_ELEMENTS = 64  # fewer are no work: each part costs a loop
+MOST_PARTS = 9  # code: what two dimensions have that are rolled both ways
+_MOST_OPS = 200  # code: in all parts together
+_LEAST_ELEMENTS = 64  # code: fewer are no work: each part costs a loop
 
 
 class Start(NamedTuple):

@@ -29,15 +29,15 @@ _TURNED = Place("right factor, turned")  # large, and of columns that are far fr
 _PADDED = Place("padded input")
 _DOMAINS = frozenset(place.domain for place in (*_FACTORS, _TURNED, _PADDED))
 _CONVOLUTION = "stablehlo.convolution"
-_LEAST_PRODUCTS = 1 << 18
-_MOST_OPS = 16
-_LEAST_ROWS, _LEAST_COLUMNS, _FEW_TASKS = 32, 64, 4
-_MOST_ROWS = 1024  # that a task may keep sums of
-_MOST_WALKED = 32
+_LEAST_PRODUCTS = 1 << 18  # shape
+_MOST_OPS = 16  # code
+_LEAST_ROWS, _LEAST_COLUMNS, _FEW_TASKS = 32, 64, 4  # shape
+_MOST_ROWS = 1024  # memory: that a task may keep sums of
+_MOST_WALKED = 32  # search
 _TURNED_ELEMENTS = 1 << 20
 _FAST_ENOUGH = "stablehlo.divide"
 _NARROW = frozenset(("bf16", "f16"))
-_MOST_NARROW_ROWS, _LEAST_NARROW_COLUMNS = 64, 512
+_MOST_NARROW_ROWS, _LEAST_NARROW_COLUMNS = 64, 512  # shape
 
 
 class _Product(NamedTuple):

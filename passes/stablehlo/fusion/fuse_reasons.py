@@ -13,7 +13,7 @@ from lamina.passes.stablehlo.fusion import fuse_ops
 from lamina.passes.stablehlo.fusion.fuse_graph import Group
 from lamina.passes.stablehlo.fusion.fuse_prologues import factor_of
 
-_MAX_STOPS = 3
+_MAX_STOPS = 3  # search
 
 
 def reason(group: Group, ops: Sequence[ir.Operation]) -> str:

@@ -10,8 +10,8 @@ from lamina.passes.stablehlo.fusion.fuse_graph import ON_OUTER, Group, Places
 from lamina.passes.stablehlo.fusion.fuse_ops import Seen
 from lamina.passes.stablehlo.fusion.fuse_parts import refusal_by_parts
 
-_MAX_REPEATED = 3  # cheap ops in a row that may be computed again for each broadcast element
-_MAX_EPILOGUE = 16  # ops that may follow a reduction or a contraction in its group
+_MAX_REPEATED = 3  # code: cheap ops in a row that may be computed again for each broadcast element
+_MAX_EPILOGUE = 16  # code: ops that may follow a reduction or a contraction in its group
 
 
 class Limits(NamedTuple):

@@ -21,10 +21,10 @@ from math import prod
 from lamina.passes.stablehlo.fusion.fuse_graph import INNER, ON_INNER, OUTER, Group, Need, Place
 from lamina.passes.stablehlo.fusion.fuse_grouping import Grouping
 
-_LEAST_ROWS = 4  # fewer are no work to share out, and the reductions are split instead
-_ROWS_IN_CACHE = 4  # values of a row that the second cache holds
+_LEAST_ROWS = 4  # rounding: fewer are no work to share out, and the reductions are split instead
+_ROWS_HELD = 4  # values of a row that the second cache holds
 _WIDEST_ELEMENT = 8
-_LEAST_ROW = 64  # elements; what is done once for each shorter row is better done over vectors of rows
+_LEAST_ROW = 64  # rounding: elements; what is done once for each shorter row is better done over vectors of rows
 
 
 def join_rows(grouping: Grouping, max_ops: int) -> int:
@@ -56,7 +56,7 @@ def join_rows(grouping: Grouping, max_ops: int) -> int:
 def _has_rows(group: Group, cache_bytes: int) -> bool:
     if group.shape is None or group.inner is None or prod(group.shape) < _LEAST_ROWS:
         return False
-    return _row_elements(group) * _WIDEST_ELEMENT * _ROWS_IN_CACHE <= cache_bytes
+    return _row_elements(group) * _WIDEST_ELEMENT * _ROWS_HELD <= cache_bytes
 
 
 def _row_elements(group: Group) -> int:

@@ -21,7 +21,7 @@ from lamina.passes.stablehlo.analysis.keys import attributes_key
 from lamina.passes.stablehlo.analysis.scalar_work import INSTRUCTIONS, is_of_scalars, is_scalar_op
 from lamina.passes.stablehlo.fusion.fuse_ops import is_elementwise
 
-_LEAST_TIMES = 8
+_LEAST_TIMES = 8  # code
 """How often a function is called at least, on average: a kernel takes as long to compile as eight
 functions in another."""
 _CHLO = tuple(

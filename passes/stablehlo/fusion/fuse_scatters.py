@@ -11,7 +11,7 @@ from lamina.passes.stablehlo.analysis.facts import CONSTANT
 from lamina.passes.stablehlo.fusion.fuse_ops import Seen, SeenValue, is_free, is_in_memory
 from lamina.passes.stablehlo.lower.scatter_copies import ScatterCopies
 
-_MOST_OPS = 8  # before the indices, or the updates
+_MOST_OPS = 8  # code: before the indices, or the updates
 
 
 def done_one_by_one(op: Seen, block: Sequence[Seen]) -> frozenset[Seen]:

@@ -52,8 +52,8 @@ from lamina.passes.stablehlo.fusion import fuse_ops
 from lamina.passes.stablehlo.loops.step_cost import Refusal, Step, step_of
 from lamina.passes.stablehlo.loops.step_form import form_of
 
-_MOST_TASKS = 64  # of a loop over lanes: so many that threads end together where lanes differ
-_WORTH_UPDATING = 64  # elements of a carried array below which a copy costs nothing
+_MOST_TASKS = 64  # shape: of a loop over lanes: so many that threads end together where lanes differ
+_WORTH_UPDATING = 64  # shape: elements of a carried array below which a copy costs nothing
 
 
 class OutlineControl(Pass):
@@ -62,7 +62,7 @@ class OutlineControl(Pass):
     only_with = frozenset(("stablehlo.case", "stablehlo.if", "stablehlo.while"))
 
     max_cost: float = 2 * REFERENCE.task_ns
-    max_ops: int = 256
+    max_ops: int = 256  # code
     gpu: bool = False
 
     def run(self, module: ir.Module) -> None:

@@ -22,7 +22,7 @@ from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.stablehlo.canonicalize.rewriting import rewrite
 
-_NEAR = (
+_SERIES = (
     0.12837916709551256, -0.37612638903183543, 0.11283791670945006, -0.02686617064323777, 0.0052239776071164225,
     -0.0008548325975389692, 0.00012055294904839707, -1.492473690741966e-05, 1.6447424703317362e-06,
     -1.6208483801871705e-07, 1.3720064546777686e-08, -7.795898827002142e-10,
@@ -49,7 +49,7 @@ def _without_division(op: ir.Operation) -> ir.Value | None:
     if dtype_of(x.type) != np.float64:
         return None
     size = hlo.abs(x)
-    near = hlo.add(x, hlo.multiply(x, _polynomial(hlo.multiply(x, x), _NEAR)))
+    near = hlo.add(x, hlo.multiply(x, _polynomial(hlo.multiply(x, x), _SERIES)))
     log_erfc = _polynomial(hlo.minimum(size, _same(x, _ONE)), _LOG_ERFC)
     far = hlo.subtract(_same(x, 1.0), hlo.exponential(log_erfc))
     far = hlo.select(hlo.compare(x, _same(x, 0.0), "LT"), hlo.negate(far), far)

@@ -33,8 +33,8 @@ from lamina.passes.stablehlo.analysis.fourier import (
     prime_factors,
 )
 
-_LEAST_ROWS = 6  # fewer leave most lanes idle
-_PRIME_OF_FEW = 61  # up to which that is less work than a convolution, which fills them
+_LEAST_ROWS = 6  # rounding: fewer leave most lanes idle
+_PRIME_OF_FEW = 61  # rounding: up to which that is less work than a convolution, which fills them
 
 
 class ExpandFft(Pass):

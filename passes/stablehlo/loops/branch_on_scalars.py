@@ -27,7 +27,7 @@ from lamina.passes.stablehlo.fusion.fuse_ops import captured
 from lamina.passes.stablehlo.loops.step_cost import COSTLY_NS, cost_of
 
 _SELECT = "stablehlo.select"
-_MOST_OPS = 256
+_MOST_OPS = 256  # search
 
 
 class BranchOnScalars(Pass):

@@ -49,7 +49,7 @@ class ChunkProducts(Pass):
     most_bytes: int = REFERENCE.l1_bytes // 3
     """Of a chunk, which goes on the stack."""
     max_cost: float = 2 * REFERENCE.task_ns
-    max_ops: int = 250  # a few less than a kernel may have
+    max_ops: int = 250  # code: a few less than a kernel may have
 
     def run(self, module: ir.Module) -> None:
         for op in find_ops(module, "stablehlo.while"):

@@ -38,7 +38,7 @@ from lamina.passes.stablehlo.loops.loop_slices import CountedLoop
 from lamina.records import Record
 
 _WORTH = COSTLY - {"stablehlo.divide", "stablehlo.sqrt", "stablehlo.remainder"}
-_LEAST_STEPS = 16
+_LEAST_STEPS = 16  # rounding
 _RESHAPE, _SLICE, _UPDATE = (
     f"stablehlo.{name}" for name in ("reshape", "dynamic_slice", "dynamic_update_slice")
 )

@@ -40,7 +40,7 @@ from lamina.passes.stablehlo.analysis.facts import (
 from lamina.passes.stablehlo.loops.loop_slices import CountedLoop, Slice
 from lamina.records import Record
 
-_LEAST_STEPS = 8
+_LEAST_STEPS = 8  # rounding
 _ELEMENTS = ("f32", "f64")
 _VIEWS = ("stablehlo.reshape", "stablehlo.dynamic_slice")
 
@@ -51,8 +51,8 @@ class GatherProducts(Pass):
     only_with = frozenset(("stablehlo.while",))
 
     most_bytes: int = REFERENCE.l3_bytes
-    most_rows: int = 3
-    least_products: int = 256
+    most_rows: int = 3  # rounding
+    least_products: int = 256  # rounding
 
     def run(self, module: ir.Module) -> None:
         for op in find_ops(module, "stablehlo.while"):

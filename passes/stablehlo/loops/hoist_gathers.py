@@ -33,7 +33,7 @@ from lamina.passes.stablehlo.analysis.facts import (
 from lamina.passes.stablehlo.analysis.indexed_dims import GATHER, SCATTER, IndexedDims
 from lamina.records import Record
 
-_LEAST_RATIO = 8  # elements of the rows to one that is picked
+_LEAST_RATIO = 8  # shape: elements of the rows to one that is picked
 
 
 class HoistGathers(Pass):
@@ -41,7 +41,7 @@ class HoistGathers(Pass):
 
     only_with = frozenset(("stablehlo.gather", "stablehlo.scatter"))
 
-    max_ops: int = 16
+    max_ops: int = 16  # code
 
     def run(self, module: ir.Module) -> None:
         for op in find_ops(module, GATHER, SCATTER):

@@ -28,7 +28,7 @@ _WORTH = COSTLY | frozenset(
 )
 _MOST_BYTES = REFERENCE.l3_bytes // 2  # of one result: more would be a burden on memory
 _SCATTER = "stablehlo.scatter"
-_LEAST_STORED = 64  # elements
+_LEAST_STORED = 64  # shape: elements
 _FREE = frozenset((CONSTANT, "stablehlo.broadcast_in_dim", "stablehlo.iota"))
 _CALLS = frozenset(("stablehlo.custom_call", "func.call"))
 

@@ -43,8 +43,8 @@ from lamina.passes.stablehlo.loops.lane_blocks import block_of, by_blocks
 from lamina.records import Record
 
 _VECTOR_BLOCK = 64  # lanes of a few scalars that go together
-_FEW = 4  # elements that are a few scalars
-_LARGE = 4096  # elements of a lane's arrays above which all lanes at once are work enough for a step
+_FEW = 4  # shape: elements that are a few scalars
+_LARGE = 4096  # shape: elements of a lane's arrays above which all lanes at once are work enough for a step
 
 
 class SeparateLanes(Pass):

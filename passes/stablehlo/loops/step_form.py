@@ -23,10 +23,10 @@ from lamina.passes.stablehlo.analysis.facts import (
 from lamina.passes.stablehlo.analysis.scan_order import Scan
 from lamina.passes.stablehlo.loops.step_cost import Refusal
 
-_MOST_ELEMENTS = 32  # of an array of one thread
-_MOST_OF_AN_OP = 128  # instructions
-_MOST_OF_A_STEP = 1024
-_FEW, _MOST_OF_FEW = 4, 64
+_MOST_ELEMENTS = 32  # code: of an array of one thread
+_MOST_OF_AN_OP = 128  # code: instructions
+_MOST_OF_A_STEP = 1024  # code
+_FEW, _MOST_OF_FEW = 4, 64  # code
 _INSTRUCTIONS = 8  # of a transcendental function, and more
 _SERIAL = frozenset(
     "stablehlo.scatter stablehlo.select_and_scatter stablehlo.sort chlo.top_k stablehlo.cholesky "

@@ -32,6 +32,7 @@ from lamina.passes.loops import (
     parallel_loop,
     replace_each,
 )
+from lamina.passes.machine import REFERENCE
 from lamina.passes.machine_attribute import machine_of
 from lamina.passes.memref.place_temporaries import element_bytes
 from lamina.passes.stablehlo.lower.scatter_copies import (
@@ -41,9 +42,9 @@ from lamina.passes.stablehlo.lower.scatter_copies import (
 )
 from lamina.records import Record
 
-_LEAST_UPDATES = 1 << 15  # elements of updates that are worth tasks
+_LEAST_UPDATES = REFERENCE.parallel_ns * 1000 // (REFERENCE.apart_ps + REFERENCE.access_ps)  # worth tasks
 _PARTS = 2  # for single elements: each part looks at all index vectors
-_MOST_PARTS = 8
+_MOST_PARTS = 8  # shape
 _WINDOW_OF_PART = 64  # elements: less than that takes as long as to look, and to guess wrongly
 _SPARE = 64  # elements that updates of other parts are pretended to be done on
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo.analysis.facts import ints
 
-_LEAST_ROW = 8  # elements of parts that lie side by side, on average
-_MOST_COLUMNS = 8  # of an array that is put together from columns, each of which is done in vectors
-MOST_BOXES = 128  # that one op is cut into: each is a loop nest, and 3 ** 5 are compiled for half a minute
+_LEAST_ROW = 8  # code: elements of parts that lie side by side, on average
+_MOST_COLUMNS = 8  # code: of an array that is put together from columns, each of which is done in vectors
+MOST_BOXES = 128  # code: that one op is cut into: each is a loop nest, and 3 ** 5 are compiled for half a minute
 
 
 class Boundaries(NamedTuple):

@@ -25,6 +25,7 @@ from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import Pass
 from lamina.passes.find import find_ops
+from lamina.passes.machine import REFERENCE
 from lamina.passes.stablehlo.algebra.reduce_further import reducer_in_steps
 from lamina.passes.stablehlo.analysis.facts import ints, made_by, reducer_of, splat_of
 from lamina.passes.stablehlo.analysis.scan_order import identity
@@ -36,12 +37,12 @@ from lamina.passes.stablehlo.piecewise.boundaries import Boundaries, Cuts, cuts_
 from lamina.passes.stablehlo.piecewise.parts_of_values import Box, Parts
 from lamina.records import Record
 
-_MOST_PARTS = 8
-_MOST_SINGLE = 25  # parts that need no reduction of their own
+_MOST_PARTS = 8  # code
+_MOST_SINGLE = 25  # code: parts that need no reduction of their own
 _EXTREMES = ("stablehlo.maximum", "stablehlo.minimum")
-_MOST_OPS = 64  # in all parts together
-_LEAST_ELEMENTS = 1 << 14  # for less, another kernel takes as long as it saves
-_LEAST_ROW = 16
+_MOST_OPS = 64  # code: in all parts together
+_LEAST_ELEMENTS = REFERENCE.task_ns * 1000 // REFERENCE.apart_ps  # for less, another kernel takes as long as it saves
+_LEAST_ROW = 16  # code
 
 
 class ReduceParts(Pass):

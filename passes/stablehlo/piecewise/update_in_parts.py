@@ -34,12 +34,12 @@ from lamina.passes.stablehlo.canonicalize.rewriting import replace
 from lamina.passes.stablehlo.fusion.fuse_ops import is_elementwise
 
 _UPDATE = "stablehlo.dynamic_update_slice"
-_MOST_PARTS = 9
-_FEW_PARTS = 3  # of what may be updated in place if its other readers come first
-_MOST_FOLLOWED = 16  # ops that need a value
-_LEAST_ELEMENTS = 1024  # fewer are copied in no time
-_LEAST_IN_STEPS = 256  # the same in loops
-_LEAST_ROW = 40  # elements of the last dimension, where that is cut
+_MOST_PARTS = 9  # code
+_FEW_PARTS = 3  # code: of what may be updated in place if its other readers come first
+_MOST_FOLLOWED = 16  # search: ops that need a value
+_LEAST_ELEMENTS = 1024  # code: fewer are copied in no time
+_LEAST_IN_STEPS = 256  # code: the same in loops
+_LEAST_ROW = 40  # code: elements of the last dimension, where that is cut
 
 
 class UpdateInParts(Pass):

@@ -21,7 +21,7 @@ from lamina.passes.stablehlo.analysis.facts import defining, splat_of
 from lamina.passes.stablehlo.analysis.ranges import Range, range_of
 from lamina.passes.stablehlo.canonicalize.rewriting import Rule, needs_operand_of
 
-_MOST_NARROWED = 6  # ops from a position to its conversion
+_MOST_NARROWED = 6  # search: ops from a position to its conversion
 
 
 def _decided_comparison(op: ir.Operation) -> ir.Value | None:

@@ -33,7 +33,7 @@ from lamina.passes.stablehlo.canonicalize.rules.reshaped import reduced
 
 _IDEMPOTENT = ("stablehlo.maximum", "stablehlo.minimum", "stablehlo.and", "stablehlo.or")
 _OF_BOOLEANS = ("stablehlo.add", "stablehlo.multiply")
-_LEAST_ITEM = 4
+_LEAST_ITEM = 4  # range
 """Bytes of a float whose sum may be rounded once more before it is multiplied."""
 
 

@@ -18,7 +18,7 @@ from lamina.passes.stablehlo.analysis.facts import CONSTANT, defining, ints, mad
 from lamina.passes.stablehlo.analysis.indexed_dims import GATHER, SCATTER, IndexedDims
 from lamina.passes.stablehlo.canonicalize.rewriting import Rule, needs_operand_of
 
-_MOST_COUNTED = 1 << 20  # elements of a constant that are looked at
+_MOST_COUNTED = 1 << 20  # search: elements of a constant that are looked at
 
 
 @needs_operand_of("concatenate")

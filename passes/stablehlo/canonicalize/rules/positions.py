@@ -28,8 +28,8 @@ from lamina.passes.stablehlo.analysis.facts import (
 from lamina.passes.stablehlo.analysis.indexed_dims import IndexedDims
 from lamina.passes.stablehlo.canonicalize.rewriting import Rule, needs_operand_of
 
-_MOST_OPS = 8  # that are computed again for each gather
-_MOST_AROUND = 1 << 30  # twice which an i32 holds
+_MOST_OPS = 8  # code: that are computed again for each gather
+_MOST_AROUND = 1 << 30  # range: twice which an i32 holds
 _CACHED_BYTES = REFERENCE.l2_bytes // 4  # twice as many are in it, with what else a step reads
 
 

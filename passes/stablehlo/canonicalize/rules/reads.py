@@ -37,7 +37,7 @@ from lamina.passes.stablehlo.canonicalize.rewriting import Rule, needs_operand_o
 
 _PART = "stablehlo.dynamic_slice"
 _READS = frozenset((_PART, "stablehlo.slice", GATHER))
-_MOST_USES = 32
+_MOST_USES = 32  # search
 """Readers of an array that are looked at."""
 
 

@@ -20,7 +20,7 @@ from lamina.passes.stablehlo.analysis.facts import (
 )
 from lamina.passes.stablehlo.canonicalize.rewriting import Rule, needs_operand_of
 
-_MOST_UPDATES = 64
+_MOST_UPDATES = 64  # search
 """Updates behind one slice that are looked at: a chain of n has n slices often."""
 
 
