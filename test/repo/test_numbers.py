@@ -100,6 +100,6 @@ def test_what_is_no_reason_is_found(source):
     assert list(_faults(source))
 
 
-@pytest.mark.parametrize("source", ["_MOST_ROWS = 16  # shape: each takes a register\n", "_ROUNDS = 3\n", "_MOST = 0\n"])
+@pytest.mark.parametrize("source", ["_MOST_ROWS = 16  # shape: registers\n", "_ROUNDS = 3\n", "_MOST = 0\n"])
 def test_other_numbers_are_not(source):
     assert not list(_faults(source))
