@@ -5,6 +5,8 @@ A pipeline is a tuple of pass names, each with its options in braces, our own an
 
 from __future__ import annotations
 
+from lamina.passes.gpu.machine import LAUNCH_SECONDS
+
 # A module as it comes from the frontend or from outside -> one function, in plain StableHLO.
 STABLEHLO_INPUT = (
     "stablehlo-choose-forms",
@@ -140,7 +142,7 @@ CUDA_FUSE = (
     "stablehlo-outline-attention-gradient{tensor-cores=true}",
     "stablehlo-outline-attention",  # before others take its parts
     *(name for name in STABLEHLO_FUSE[:-1] if name not in _NOT_ON_GPUS),
-    "stablehlo-outline-control{gpu=true max-cost=3500}",  # about what a launch costs
+    f"stablehlo-outline-control{{gpu=true max-cost={LAUNCH_SECONDS * 1e9:.0f}}}",
     _FUSE_ON_GPUS,
 )
 

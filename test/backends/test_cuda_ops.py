@@ -125,7 +125,7 @@ def thresholds(name: str) -> Iterator[None]:
         if "radix" in name:
             patch.setattr(sort, "is_faster", lambda *of: True)
         if "look_back" in name:
-            patch.setattr(look_back, "_LEAST_ELEMENTS", 1)
+            patch.setattr(look_back, "L2_ELEMENTS", 1)
             patch.setattr(look_back, "_GROUP", 3)
         yield
 

@@ -1,4 +1,5 @@
-"""Numbers about a machine are in `Machine` (passes/machine.py) and backends/machine, and nowhere else.
+"""Numbers about a machine are in `Machine` (passes/machine.py), passes/gpu/machine.py and backends/machine, and nowhere
+else.
 
 A number in passes/ and backends/ whose name says that it is a limit is there for another reason, which the comment
 beside it begins with:
@@ -76,7 +77,7 @@ def _sources() -> Iterator[Path]:
     for folder in ("passes", "backends"):
         for path in sorted((_ROOT / folder).rglob("*.py")):
             parts = path.relative_to(_ROOT).parts
-            about_machines = parts[:2] == ("backends", "machine") or parts == ("passes", "machine.py")
+            about_machines = parts[:2] == ("backends", "machine") or parts[-1] == "machine.py"
             if not about_machines and _FORMULAS not in path.parents:
                 yield path
 

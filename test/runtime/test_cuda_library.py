@@ -61,7 +61,7 @@ def _check(found: Any, wanted: Any) -> None:
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every product is worth a call of a library."""
-    monkeypatch.setattr(product_library, "_FEW_CYCLES", 0)
+    monkeypatch.setattr(product_library, "LIBRARY_CALL_CYCLES", 0)
     yield
 
 

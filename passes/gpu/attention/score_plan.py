@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from lamina.passes.gpu.attention.tiles import MOST_SHARED, padded, whole
+from lamina.passes.gpu.attention.tiles import padded, whole
+from lamina.passes.gpu.machine import SHARED_BYTES
 from lamina.passes.memref.place_temporaries import element_bytes
 from lamina.passes.stablehlo.attention.score_region import Operand, Product, ScoreRegion, Sink
 from lamina.records import Record
@@ -65,7 +66,7 @@ class Plan(Record):
         """The largest tiles that registers and shared memory have room for."""
         for size, step, stages in _SIZES:
             found = cls(region, tuple(products), tuple(shares), by_rows, size, step, stages)
-            if found.row_bytes <= _MOST_BYTES[step] and found.shared <= MOST_SHARED:
+            if found.row_bytes <= _MOST_BYTES[step] and found.shared <= SHARED_BYTES:
                 break
         return found
 

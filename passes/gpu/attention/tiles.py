@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from lamina.dialects.vendors import ir
 from lamina.passes.gpu.device.job import Job
 from lamina.passes.gpu.device.kernels import Kernel
+from lamina.passes.gpu.machine import SHARED_BYTES, STATIC_SHARED_BYTES
 from lamina.passes.gpu.product.block import Arena
 from lamina.passes.gpu.product.copies import AsyncCopies, RegisterCopies, TileShape
 from lamina.passes.gpu.product.operand import Bounds, Operand
@@ -18,9 +19,7 @@ from lamina.passes.memref.place_temporaries import element_bytes
 from lamina.passes.stablehlo.attention.shape import AttentionShape
 from lamina.records import Record
 
-_STATIC = 48 << 10  # bytes that every GPU grants without being asked
-_MOST_COLUMNS = 128
-MOST_SHARED = 99 << 10  # the least that any GPU from sm_80 on grants a block that asks
+_MOST_COLUMNS = 128  # shape: of a tile
 
 Tile = AsyncCopies | RegisterCopies
 
@@ -49,7 +48,7 @@ class Tiles(Record):
             )
             if queries > 64 and not found._fills(shape, multiprocessors):
                 continue
-            if found.total <= MOST_SHARED:
+            if found.total <= SHARED_BYTES:
                 break
         return found
 
@@ -92,7 +91,7 @@ def blocks_of(shape: AttentionShape, queries: int) -> int:
 
 def arena_of(kernel: Kernel, size: int) -> Arena:
     """Shared memory of so many bytes, which is asked for where not every GPU grants them."""
-    return Arena(kernel, size, dynamic=size > _STATIC)
+    return Arena(kernel, size, dynamic=size > STATIC_SHARED_BYTES)
 
 
 class Operands(Record):

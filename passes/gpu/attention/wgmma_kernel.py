@@ -31,9 +31,9 @@ from lamina.passes.gpu.device.threads import (
     when,
     zero_of,
 )
+from lamina.passes.gpu.machine import SHARED_BYTES_SM_90
 from lamina.passes.gpu.product.block import TILING, Arena
 from lamina.passes.gpu.product.operand import modulo, over, plus, times
-from lamina.passes.gpu.product.tiling import MOST_DYNAMIC_SHARED
 from lamina.passes.gpu.product.wgmma import (
     MOST_DIMENSIONS,
     ROW_BYTES,
@@ -57,11 +57,11 @@ from lamina.passes.stablehlo.attention.reading import Attention
 from lamina.passes.stablehlo.attention.shape import AttentionShape
 from lamina.records import Record
 
-_BYTES = 2  # of an element
+_BYTES = 2  # shape: of an element
 _BOX = ROW_BYTES // _BYTES  # columns
 _KINDS = {"f16": "f16", "bf16": "bf16"}
-_LEAST_WIDTH, _MOST_WIDTH = 40, 256  # of heads: of narrower ones most of a box would be empty
-_MOST_STAGES = 4
+_LEAST_WIDTH, _MOST_WIDTH = 40, 256  # shape: of heads: of narrower ones most of a box would be empty
+_MOST_STAGES = 4  # shape
 _BARRIERS = 2  # rows of shared memory
 _REGISTERS_FOR = 128  # columns of v beside scores of as many keys; of more, beside half as many
 
@@ -84,7 +84,7 @@ class Tiles(Record):
         queries = 64 if shape.queries <= 64 else 128
         keys = 64 if wide or shape.keys <= 64 else 128
         boxes, value_boxes = -(-shape.width // _BOX), -(-shape.value_width // _BOX)
-        room = MOST_DYNAMIC_SHARED // ROW_BYTES - queries * boxes - _BARRIERS
+        room = SHARED_BYTES_SM_90 // ROW_BYTES - queries * boxes - _BARRIERS
         stages = min(_MOST_STAGES, room // (keys * (boxes + value_boxes)))
         assert stages > 1
         room -= stages * keys * (boxes + value_boxes)

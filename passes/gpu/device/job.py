@@ -15,12 +15,12 @@ from lamina.passes.base import CompileError
 from lamina.passes.copies import copied
 from lamina.passes.gpu.device.kernels import Kernel, Kernels, Scratch, TensorMap
 from lamina.passes.gpu.device.thread_numbers import block, thread
+from lamina.passes.gpu.machine import FILLING_BLOCKS
 from lamina.passes.loops import cast, extract, scalar_tensor
 from lamina.passes.scalars import Array, Scalar, constant, loop
 from lamina.records import Record
 
 _THREADS = 256
-_MOST_BLOCKS = 2048  # of a grid-stride loop
 
 
 class Job:
@@ -92,7 +92,7 @@ class Job:
 
     def each(self, items: int, work: Callable[[Kernel], Callable[[Scalar], None]]) -> None:
         """One more kernel, in which threads do `work(kernel)(item)` for so many items."""
-        blocks = min(_MOST_BLOCKS, -(-items // _THREADS))
+        blocks = min(2 * FILLING_BLOCKS, -(-items // _THREADS))
 
         def emit(kernel: Kernel) -> None:
             one = work(kernel)

@@ -10,14 +10,15 @@ from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
 from lamina.passes.copies import copied
 from lamina.passes.gpu.device.threads import SHARED_SPACE
+from lamina.passes.gpu.machine import STATIC_SHARED_BYTES
 from lamina.passes.loops import index
 from lamina.passes.memref.place_temporaries import element_bytes
 from lamina.records import Record
 
-SHARED_BYTES = 40 << 10
-"""Of the 48 KiB that every GPU grants without being asked, what temporaries may take."""
+SHARED_BYTES = STATIC_SHARED_BYTES * 5 // 6
+"""What temporaries may take of it."""
 _ALIGNMENT = 256
-_MOST_BLOCKS = 2**31 - 1
+_MOST_BLOCKS = 2**31 - 1  # range
 
 Emit = Callable[["Kernel"], None]
 

@@ -21,6 +21,7 @@ from lamina.passes.gpu.emit.elementwise import flat_grid, grid_stride, neighbour
 from lamina.passes.gpu.emit.reducer import Reducer, Values
 from lamina.passes.gpu.emit.rows import initial_values, write_result
 from lamina.passes.gpu.emit.shapes import VECTOR_BYTES, column_length
+from lamina.passes.gpu.machine import FILLING_BLOCKS
 from lamina.passes.linalg.analysis.affine_indices import indices
 from lamina.passes.linalg.analysis.structure import Generic
 from lamina.passes.loops import index, load, store
@@ -28,9 +29,7 @@ from lamina.passes.loops import index, load, store
 _SLICES = 8  # threads that share a column
 _ROWS = 4  # that a thread reads before it adds them up
 _ROUND = _SLICES * _ROWS
-_BLOCKS = 1024  # that fill a GPU
-_ENOUGH = 256  # blocks, for which threads rather do fewer columns each
-_LEAST_PART = 64  # rows
+_LEAST_PART = 64  # rounding: rows
 
 
 def emit_columns(kernels: Kernels, generic: Generic, reducer: Reducer) -> None:
@@ -46,11 +45,11 @@ def emit_columns(kernels: Kernels, generic: Generic, reducer: Reducer) -> None:
     results, items = math.prod(of_columns), math.prod(of_items)
     length = column_length(generic)
     most_parts = 1 if kernels.one_block else max(1, items // _LEAST_PART)
-    while length > 1 and -(-results // (WARP * length)) * most_parts < _ENOUGH:
+    while length > 1 and -(-results // (WARP * length)) * 4 * most_parts < FILLING_BLOCKS:
         length //= 2
     width = WARP * length
     blocks = -(-results // width)
-    parts = max(1, min(most_parts, _BLOCKS // blocks))
+    parts = max(1, min(most_parts, FILLING_BLOCKS // blocks))
     size = -(-items // parts)
     if parts > 1:
         size = -(-size // _ROUND) * _ROUND

@@ -21,23 +21,22 @@ from lamina.passes.gpu.device.threads import (
     when,
 )
 from lamina.passes.gpu.emit.shapes import square_length, vector_length
+from lamina.passes.gpu.machine import FILLING_BLOCKS
 from lamina.passes.linalg.analysis.affine_indices import indices
 from lamina.passes.linalg.analysis.structure import Generic, loaded_buffers, stride_along
 from lamina.passes.loops import index, load, store
 
 _THREADS = 256
-_MOST_BLOCKS = 2048  # of a grid-stride loop: enough to fill any GPU several times
 _SLICES = 8  # rows of a tile that a block does at once
 _LANES = (4, 8)  # of a warp, along the dimension that is read and the one that is written
 _WARPS_ACROSS = {8: 4, 4: 2, 2: 2, 1: 1}  # by the warps of a block, those along the dimension that is read
-_ENOUGH = 512  # blocks that fill a GPU
-_MOST_ITEMS = 4  # of a thread, in loops over elements
-_MOST_OPS = 128  # that a thread's items have together: more are long to compile and take registers
+_MOST_ITEMS = 4  # code: of a thread, in loops over elements
+_MOST_OPS = 128  # code: that a thread's items have together: more are long to compile and take registers
 
 
 def flat_grid(items: int) -> tuple[list[int], list[int]]:
     """Blocks and threads of a kernel that is one `grid_stride` over so many items."""
-    return [max(1, min(_MOST_BLOCKS, -(-items // _THREADS)))], [_THREADS]
+    return [max(1, min(2 * FILLING_BLOCKS, -(-items // _THREADS)))], [_THREADS]
 
 
 def grid_stride(items: int, one: Callable[[ir.Value], None]) -> None:
@@ -90,7 +89,7 @@ def _items_of_thread(items: int, length: int, members: Sequence[Generic]) -> int
     """How many items of `length` elements each thread does: more than one where blocks still fill a GPU."""
     ops = length * sum(len(list(generic.body.operations)) for generic in members)
     count = _MOST_ITEMS
-    while count > 1 and (items < _ENOUGH * _THREADS * count or ops * count > _MOST_OPS):
+    while count > 1 and (2 * items < FILLING_BLOCKS * _THREADS * count or ops * count > _MOST_OPS):
         count //= 2
     return count
 
@@ -229,7 +228,7 @@ def _emit_squares(
         edges = [_LANES[0] * _WARPS_ACROSS[warps] * edge, _LANES[1] * warps // _WARPS_ACROSS[warps] * edge]
         return [-(-generic.extents[d] // size) for d, size in zip((along, last), edges)]
 
-    warps = next((n for n in _WARPS_ACROSS if math.prod(grid_of(n)) * outside >= _ENOUGH), 1)
+    warps = next((n for n in _WARPS_ACROSS if 2 * math.prod(grid_of(n)) * outside >= FILLING_BLOCKS), 1)
     grid, across = grid_of(warps), _WARPS_ACROSS[warps]
 
     def emit(kernel: Kernel) -> None:

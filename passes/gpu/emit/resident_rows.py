@@ -19,6 +19,7 @@ from lamina.passes.gpu.emit.elementwise import neighbours, put
 from lamina.passes.gpu.emit.reducer import Reducer, Values
 from lamina.passes.gpu.emit.rows import initial_value
 from lamina.passes.gpu.emit.shapes import vector_length
+from lamina.passes.gpu.machine import FILLING_WARPS, ROW_REGISTERS
 from lamina.passes.linalg.analysis.affine_indices import indices
 from lamina.passes.linalg.analysis.structure import (
     Access,
@@ -31,11 +32,9 @@ from lamina.passes.linalg.analysis.structure import (
 from lamina.passes.loops import if_else, index, load, store
 from lamina.records import Record
 
-_HELD = 40  # registers of a thread for elements of its row
-_MOST_THREADS = 512
-_MOST_STEPS = 16  # of a row's loops, which are written out
+_MOST_THREADS = 512  # shape: of a block
+_MOST_STEPS = 16  # code: of a row's loops, which are written out
 _WARPS = 4  # that do rows of their own in a block
-_FILLING = 1024  # warps that fill a GPU
 
 Key = tuple[ir.Value, ir.AffineMap]
 """A buffer and how it is read."""
@@ -115,9 +114,9 @@ def _plan(kernels: Kernels, members: Sequence[Generic], depth: int) -> _Plan | N
         return -(-items // threads)
 
     threads = WARP
-    while steps(threads) * held > _HELD or steps(threads) > _MOST_STEPS:
+    while steps(threads) * held > ROW_REGISTERS or steps(threads) > _MOST_STEPS:
         threads *= 2
-    while threads < _MOST_THREADS and rows * threads // WARP < _FILLING and 2 * threads <= items:
+    while threads < _MOST_THREADS and rows * threads // WARP < FILLING_WARPS and 2 * threads <= items:
         threads *= 2
     if threads > _MOST_THREADS:
         return None

@@ -29,6 +29,7 @@ from lamina.passes.gpu.device.threads import (
 from lamina.passes.gpu.emit.elementwise import element_wise, emit_loop, neighbours
 from lamina.passes.gpu.emit.reducer import Reducer, Slots, Values
 from lamina.passes.gpu.emit.shapes import vector_length
+from lamina.passes.gpu.machine import FILLING_BLOCKS
 from lamina.passes.linalg.analysis.affine_indices import indices
 from lamina.passes.linalg.analysis.structure import (
     Access,
@@ -41,11 +42,10 @@ from lamina.passes.loops import index, load, store
 from lamina.passes.memref.place_temporaries import element_bytes
 
 _THREADS = 256
-_SHORT = 128  # elements of a row that a warp does
-_LONG = 1 << 14  # from here on a row is cut where rows are few
-_FEW = 128
-_BLOCKS = 1024  # that fill a GPU
-_LEAST_PART = 1 << 12  # elements
+_SHORT = 128  # rounding: elements of a row that a warp does
+_LONG = 1 << 14  # rounding: from here on a row is cut where rows are few
+_FEW = 128  # rounding
+_LEAST_PART = 1 << 12  # rounding: elements
 
 Partials = Mapping[ir.Operation, tuple[Scratch, ...]]
 """Reductions whose partial results are in scratch memory, [rows, parts] of each value."""
@@ -89,7 +89,7 @@ def _emit_parts(kernels: Kernels, generic: Generic, depth: int) -> tuple[Scratch
     outer = generic.extents[:depth]
     rows, length = math.prod(outer), vector_length(generic)
     items = _inner(generic, depth) // length
-    parts = max(1, min(items * length // _LEAST_PART, _BLOCKS // rows))
+    parts = max(1, min(items * length // _LEAST_PART, FILLING_BLOCKS // rows))
     size = -(-items // parts)
     parts = -(-items // size)
     found = tuple(kernels.scratch([rows, parts], type_) for type_ in reducer.types)

@@ -16,7 +16,7 @@ from lamina.passes.linalg.analysis.structure import (
 )
 from lamina.records import Record
 
-VECTOR_BYTES = 16
+VECTOR_BYTES = 16  # shape
 _SQUARE = 8  # elements of an edge, at most, that a thread holds
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from lamina.passes.gpu.linear_algebra.matrices import Matrix, absolute, scaled
 from lamina.passes.scalars import Scalar, choose, constant, index, repeat_while
 
-_MOST_SWEEPS = 40  # quadratic convergence takes 6 to 10
+_MOST_SWEEPS = 40  # search: quadratic convergence takes 6 to 10
 
 
 # ---- pairs of columns ----------------------------------------------------------------------------

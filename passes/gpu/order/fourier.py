@@ -17,12 +17,11 @@ import numpy as np
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
 from lamina.passes.gpu.device.job import Constant, Job
-from lamina.passes.gpu.device.kernels import Kernel, Scratch
+from lamina.passes.gpu.device.kernels import SHARED_BYTES, Kernel, Scratch
 from lamina.passes.gpu.device.thread_numbers import block, synchronize, thread
 from lamina.passes.scalars import Array, Scalar, complex_of, constant, loop, split, true, when
 from lamina.passes.stablehlo.analysis.fourier import is_smooth
 
-_SHARED_BYTES = 40 << 10
 _THREADS = 256
 _ONE_TABLE = 1024  # the longest transform whose roots are one table
 
@@ -65,7 +64,7 @@ class _Axis:
 
     def write(self) -> None:
         size = 2 * self.part.width // 8
-        if len(self.radices) == 1 or 2 * self.n * size <= _SHARED_BYTES:
+        if len(self.radices) == 1 or 2 * self.n * size <= SHARED_BYTES:
             self._in_one_kernel(size)
         else:
             self._in_kernels()
@@ -122,7 +121,7 @@ class _Axis:
     def _in_one_kernel(self, size: int) -> None:
         rows, last = self.outer * self.inner, len(self.radices) - 1
         butterflies = self.n // min(self.radices)
-        fits = _SHARED_BYTES // (2 * self.n * size) if last else rows
+        fits = SHARED_BYTES // (2 * self.n * size) if last else rows
         together = max(1, min(rows, _THREADS // butterflies, fits))
         threads = min(_THREADS, max(32, -(-together * butterflies // 32) * 32))
         blocks = -(-rows // together)

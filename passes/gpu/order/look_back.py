@@ -21,6 +21,7 @@ from lamina.passes.gpu.device.job import Job
 from lamina.passes.gpu.device.kernels import Kernel
 from lamina.passes.gpu.device.thread_numbers import synchronize, thread
 from lamina.passes.gpu.device.threads import WARP
+from lamina.passes.gpu.machine import L2_ELEMENTS
 from lamina.passes.gpu.order.block_scan import over_block
 from lamina.passes.gpu.order.scan_elements import EACH, RowElements, Scanning
 from lamina.passes.scalars import Array, Scalar, choose, constant, index, repeat_while, split, when
@@ -31,9 +32,7 @@ _CHUNK = _THREADS * EACH
 _TILE = _CHUNK * _CHUNKS
 _GROUP = _THREADS - 1
 """Tiles whose totals a block looks at, one a thread; the first thread looks at the groups before."""
-_LEAST_ELEMENTS = 1 << 20
-"""From here on: less is in L2 when it is read again."""
-_MANY_ROWS = 256
+_MANY_ROWS = 256  # shape: as many blocks
 _FLAG = 1 << 32
 
 
@@ -41,7 +40,7 @@ def looks_back(job: Job, scan: Scan) -> bool:
     """Whether rows are long and few enough, of elements of which a total and a flag are one word."""
     kind = Scanning(job, scan).type
     fits = not isinstance(kind, ir.ComplexType) and kind.width <= 32
-    return fits and scan.length >= _LEAST_ELEMENTS and scan.outer < _MANY_ROWS
+    return fits and scan.length >= L2_ELEMENTS and scan.outer < _MANY_ROWS
 
 
 class LookBack(RowElements):

@@ -18,6 +18,7 @@ from lamina.passes.gpu.device.job import Job
 from lamina.passes.gpu.device.kernels import Kernel, Scratch
 from lamina.passes.gpu.device.thread_numbers import block, synchronize, thread
 from lamina.passes.gpu.device.threads import WARP
+from lamina.passes.gpu.machine import BYTES_PER_SECOND, LAUNCH_SECONDS
 from lamina.passes.gpu.order.block_scan import over_block
 from lamina.passes.memref.place_temporaries import element_bytes
 from lamina.passes.scalars import (
@@ -38,8 +39,6 @@ from lamina.records import Record
 _THREADS, _EACH = 256, 16
 _TILE = _THREADS * _EACH
 _DIGITS, _NIBBLES = 256, 16
-_LAUNCH = 4e-6  # seconds of a kernel's start and end
-_BYTES_PER_SECOND = 1.5e12
 _MERGE_FACTOR = 1.5  # of a merge's time over that of its reading and writing: it bisects, too
 
 Load = Callable[[Kernel], Callable[[Scalar, Scalar], list[Scalar]]]
@@ -54,8 +53,8 @@ def is_faster(
     size, count = sum(map(element_bytes, elements)), rows * length
     digits = sum(element_bytes(elements[key.operand]) for key in keys)
     read = sum(element_bytes(elements[key.operand]) ** 2 for key in keys)
-    mine = digits * (3 * _LAUNCH) + count * (read + 2 * size * digits) / _BYTES_PER_SECOND
-    merging = merges * (_LAUNCH + count * 2 * size * _MERGE_FACTOR / _BYTES_PER_SECOND)
+    mine = digits * (3 * LAUNCH_SECONDS) + count * (read + 2 * size * digits) / BYTES_PER_SECOND
+    merging = merges * (LAUNCH_SECONDS + count * 2 * size * _MERGE_FACTOR / BYTES_PER_SECOND)
     return mine < merging
 
 

@@ -16,15 +16,15 @@ from lamina.passes.gpu.device.job import Job
 from lamina.passes.gpu.device.kernels import Kernel
 from lamina.passes.gpu.device.thread_numbers import block, thread
 from lamina.passes.gpu.device.threads import WARP
+from lamina.passes.gpu.machine import FILLING_BLOCKS
 from lamina.passes.gpu.order.block_scan import over_block
 from lamina.passes.gpu.order.look_back import LookBack, looks_back
 from lamina.passes.gpu.order.scan_elements import EACH, RowElements, Scanning
 from lamina.passes.scalars import Array, Scalar, fold, index, smaller, split, when
 from lamina.passes.stablehlo.analysis.scan_order import Scan
 
-_MOST_THREADS = 256
-_BLOCKS = 1024  # that fill a GPU
-_COLUMNS, _MOST_PARTS = 1 << 16, 256
+_MOST_THREADS = 256  # shape: of a block
+_COLUMNS, _MOST_PARTS = 1 << 16, 256  # rounding
 
 
 def write_scan(job: Job) -> None:
@@ -47,7 +47,7 @@ class _Rows(RowElements):
         self.threads = min(_MOST_THREADS, -(-scan.length // (EACH * WARP)) * WARP)
         self.chunk = self.threads * EACH
         chunks = -(-scan.length // self.chunk)
-        wanted = max(1, -(-_BLOCKS // scan.outer)) if scan.outer < _BLOCKS // 4 else 1
+        wanted = max(1, -(-FILLING_BLOCKS // scan.outer)) if scan.outer < FILLING_BLOCKS // 4 else 1
         self.of_part = -(-chunks // min(chunks, wanted))  # chunks
         self.parts = -(-chunks // self.of_part)
 

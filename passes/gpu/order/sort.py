@@ -19,6 +19,7 @@ from lamina.dialects.vendors import ir
 from lamina.passes.gpu.device.job import Job, signless
 from lamina.passes.gpu.device.kernels import Kernel, Scratch
 from lamina.passes.gpu.device.thread_numbers import block, synchronize, thread
+from lamina.passes.gpu.machine import STATIC_SHARED_BYTES
 from lamina.passes.gpu.order.radix_sort import Load, Store, is_faster, radix_sort_rows
 from lamina.passes.memref.place_temporaries import element_bytes
 from lamina.passes.scalars import (
@@ -41,8 +42,8 @@ from lamina.passes.stablehlo.analysis.sort_order import (
     SortOrder,
 )
 
-_SHARED_BYTES = 32 << 10
-_MOST_THREADS = 512
+_SHARED_BYTES = STATIC_SHARED_BYTES * 2 // 3  # a power of two, as tiles are
+_MOST_THREADS = 512  # shape: of a block
 
 Less = Callable[[list[Scalar], list[Scalar]], Scalar]
 

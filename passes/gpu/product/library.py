@@ -20,6 +20,7 @@ from typing import Any
 from lamina.dialects.attributes import LIBRARY
 from lamina.dialects.vendors import ir
 from lamina.passes.gpu.device.kernels import Kernels
+from lamina.passes.gpu.machine import LIBRARY_CALL_CYCLES
 from lamina.passes.gpu.product.operand import padded_source
 from lamina.passes.gpu.product.reading import Factor, Product
 from lamina.passes.gpu.product.results import is_zero
@@ -27,8 +28,6 @@ from lamina.passes.gpu.product.tiling import Tiling
 from lamina.passes.linalg.analysis.structure import Generic, root_buffer, stride_along
 from lamina.passes.memref.place_temporaries import element_bytes
 
-_FEW_CYCLES = 20_000
-"""Of a product that is done before a call of the library would be."""
 _TYPES = {"f16": 2, "bf16": 14, "f32": 0, "f64": 1, "complex<f32>": 4, "complex<f64>": 5, "i8": 3,
           "i32": 10, "f8E4M3FN": 28, "f8E5M2": 29}  # fmt: skip
 """cudaDataType."""
@@ -43,7 +42,7 @@ def describe_product(kernels: Kernels, product: Product, tiling: Tiling, tf32: b
     """Note on the gpu.module, whose kernels are this product, what cuBLASLt would do instead, if it can."""
     found = _described(kernels, product, tf32)
     if found is not None:
-        choose = "kernel" if tiling.cost < _FEW_CYCLES else "measure"
+        choose = "kernel" if tiling.cost < LIBRARY_CALL_CYCLES else "measure"
         kernels.device.attributes[LIBRARY] = _attribute(found | {"choose": choose})
 
 

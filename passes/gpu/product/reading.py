@@ -24,7 +24,7 @@ from lamina.passes.linalg.analysis.structure import (
 )
 from lamina.records import Record
 
-LEAST_EXTENT = 8
+LEAST_EXTENT = 8  # shape
 """Of m and n: smaller products are reductions like others."""
 _SUMS = {"arith.mulf": "arith.addf", "arith.muli": "arith.addi", "complex.mul": "complex.add"}
 

@@ -10,22 +10,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from lamina.passes.gpu.machine import (
+    BLOCK_CYCLES,
+    BYTES_PER_CYCLE,
+    LATENCY_CYCLES,
+    LAUNCH_CYCLES,
+    MULTIPROCESSORS,
+    ROW_COPY_CYCLES,
+    ROWS_HELD,
+    SHARED_BYTES_PER_CYCLE,
+    SHARED_BYTES_SM_90,
+    STEP_CYCLES,
+)
 from lamina.records import Record
 
-_MULTIPROCESSORS = {75: 40, 80: 108, 86: 84, 87: 16, 89: 128, 90: 132, 100: 148, 103: 148,
-                    120: 170, 121: 48}  # fmt: skip
-_BYTES_PER_CYCLE = 48  # of global memory and L2, for one multiprocessor
-_SHARED_BYTES_PER_CYCLE = 128
-_STEP = 60  # cycles of a step along k that overlap with nothing
-_BLOCK = 1500  # of a block's start and end
-_LAUNCH = 5000
-ROWS_HELD = 256
-"""That a warpgroup has registers for, 128 bytes each."""
-_ROW_COPY = 2.5  # cycles that a warpgroup copies a row of 128 bytes, by 8 of its threads
-_LATENCY = 800  # cycles until what is read is there
-_MOST_SPLITS = 32
-_MOST_STAGES = 6
-MOST_DYNAMIC_SHARED = 200 << 10  # of the 227 KiB that a block may ask for on sm_90
+_MOST_SPLITS = 32  # rounding: parts of a sum
+_MOST_STAGES = 6  # shape: of what is copied ahead
 
 
 class Unit(Record):
@@ -78,7 +78,7 @@ def generation(arch: str) -> int:
 
 def multiprocessors(arch: str) -> int:
     """How many a GPU of an architecture has: of the unknown ones, as many as Hopper's."""
-    return _MULTIPROCESSORS.get(generation(arch), _MULTIPROCESSORS[90])
+    return MULTIPROCESSORS.get(generation(arch), MULTIPROCESSORS[90])
 
 
 def fma_unit(bytes_: int, arch: str) -> Unit:
@@ -102,7 +102,7 @@ def _candidates(
     k = sizes[3]
     if unit.is_warpgroup:
         for columns in (64, 128, 256):
-            stages = min(_MOST_STAGES, MOST_DYNAMIC_SHARED // ((128 + columns) * 128))
+            stages = min(_MOST_STAGES, SHARED_BYTES_SM_90 // ((128 + columns) * 128))
             splits = 1
             while splits <= _MOST_SPLITS and (splits == 1 or k * unit.bytes >= splits * 128 * 4):
                 yield Tiling(unit, 128, columns, 128 // unit.bytes, stages, splits)
@@ -138,21 +138,21 @@ def _with_cost(tiling: Tiling, sizes: tuple[int, int, int, int], count: int) -> 
         shared = rows * columns * depth * unit.bytes * (16 / rows + 16 / columns) / 4
     step = max(
         rows * columns * depth / unit.rate,
-        shared / _SHARED_BYTES_PER_CYCLE,
-        (rows + columns) * depth * unit.bytes / _BYTES_PER_CYCLE,
+        shared / SHARED_BYTES_PER_CYCLE,
+        (rows + columns) * depth * unit.bytes / BYTES_PER_CYCLE,
     )
     edges = list(zip((rows, columns), unit.copied))
     by_threads = sum(edge for edge, how in edges if how != "boxes")
     waits = -(-sum(edge for edge, how in edges if how == "registers") // ROWS_HELD)
-    step = max(step, by_threads * _ROW_COPY + waits * _LATENCY)
+    step = max(step, by_threads * ROW_COPY_CYCLES + waits * LATENCY_CYCLES)
     mine = -(-blocks // count)
     # One block alone waits for memory; from two on, one computes while the other waits.
     alone = 2.0 if mine == 1 and not unit.is_warpgroup else 1.0
-    between = 0 if unit.is_warpgroup else _STEP  # two warpgroups take turns
-    cost = mine * (steps * (step * alone + between) + _BLOCK + rows * columns * 8 / _BYTES_PER_CYCLE)
+    between = 0 if unit.is_warpgroup else STEP_CYCLES  # two warpgroups take turns
+    cost = mine * (steps * (step * alone + between) + BLOCK_CYCLES + rows * columns * 8 / BYTES_PER_CYCLE)
     if tiling.splits > 1:
         parts = batch * m * n * max(4, unit.bytes) * (tiling.splits + 1)
-        cost += _LAUNCH + parts / count / _BYTES_PER_CYCLE
+        cost += LAUNCH_CYCLES + parts / count / BYTES_PER_CYCLE
     return Tiling(
         unit, rows, columns, depth, tiling.stages, tiling.splits, round(cost)
     )

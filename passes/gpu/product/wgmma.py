@@ -16,10 +16,10 @@ from lamina.passes.gpu.product.block import Arena
 from lamina.passes.gpu.product.operand import modulo, over, plus, times
 from lamina.records import Record
 
-ROW_BYTES = 128
+ROW_BYTES = 128  # shape: of a box
 ATOM = 8 * ROW_BYTES  # eight rows, after which the swizzle repeats
 WARPGROUP = 128
-MOST_DIMENSIONS = 5
+MOST_DIMENSIONS = 5  # range: of a tensor map
 """Of a tensor that boxes are copied from."""
 _TICKS = 10_000_000  # nanoseconds at most before a wait tries again
 

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from lamina.dialects.vendors import arith, ir, scf, vector
 from lamina.passes.gpu.device.kernels import Kernels
 from lamina.passes.gpu.device.threads import WARP, barrier, below, equals, gpu_id, strided, when
+from lamina.passes.gpu.machine import ROWS_HELD
 from lamina.passes.gpu.product.block import Arena, Block, emit_product
 from lamina.passes.gpu.product.boxes import Boxes, boxes_of
 from lamina.passes.gpu.product.copies import AsyncCopies
@@ -27,7 +28,7 @@ from lamina.passes.gpu.product.gathered import ChunkCopies, Gathered, gathered_o
 from lamina.passes.gpu.product.mma import TensorCore
 from lamina.passes.gpu.product.operand import modulo, over, plus, times
 from lamina.passes.gpu.product.reading import Product
-from lamina.passes.gpu.product.tiling import ROWS_HELD, Tiling, Unit
+from lamina.passes.gpu.product.tiling import Tiling, Unit
 from lamina.passes.gpu.product.wgmma import (
     ROW_BYTES,
     WARPGROUP,
@@ -49,7 +50,7 @@ from lamina.passes.loops import index
 
 _CONSUMERS = 2 * WARPGROUP
 _TYPES = ("bf16", "f16", "s8", "e4m3", "e5m2", "tf32")
-_MOST_LAG = 3  # steps that threads copy ahead of what they have let know
+_MOST_LAG = 3  # shape: steps that threads copy ahead of what they have let know
 
 Source = Boxes | Gathered
 """How a factor gets to shared memory."""

@@ -17,6 +17,7 @@ from lamina.passes.gpu.device.threads import (
     strided,
     when,
 )
+from lamina.passes.gpu.machine import STATIC_SHARED_BYTES
 from lamina.passes.gpu.steps.walk import Steps, keep_space
 from lamina.passes.linalg.analysis.structure import root_buffer
 from lamina.passes.loops import for_range, index, store
@@ -24,7 +25,7 @@ from lamina.passes.memref.place_temporaries import element_bytes
 from lamina.records import Record
 
 BLOCK_THREADS = 256
-_SHARED_BYTES = 46 << 10
+_SHARED_BYTES = STATIC_SHARED_BYTES - (2 << 10)  # the rest is for what steps need themselves
 _ALIGNMENT = 16
 _STORES = ("memref.store", "vector.store", "memref.atomic_rmw")
 _IDS = ("gpu.thread_id", "gpu.block_id", "memref.get_global")
