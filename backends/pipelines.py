@@ -5,7 +5,7 @@ A pipeline is a tuple of pass names, each with its options in braces, our own an
 
 from __future__ import annotations
 
-from lamina.passes.gpu.machine import LAUNCH_SECONDS
+from lamina.passes.machine import GPU_LAUNCH_NS
 
 # A module as it comes from the frontend or from outside -> one function, in plain StableHLO.
 STABLEHLO_INPUT = (
@@ -142,7 +142,7 @@ CUDA_FUSE = (
     "stablehlo-outline-attention-gradient{tensor-cores=true}",
     "stablehlo-outline-attention",  # before others take its parts
     *(name for name in STABLEHLO_FUSE[:-1] if name not in _NOT_ON_GPUS),
-    f"stablehlo-outline-control{{gpu=true max-cost={LAUNCH_SECONDS * 1e9:.0f}}}",
+    f"stablehlo-outline-control{{gpu=true max-cost={GPU_LAUNCH_NS}}}",
     _FUSE_ON_GPUS,
 )
 

@@ -169,6 +169,8 @@ class Machine(Record):
 
 
 REFERENCE = Machine()
+GPU_LAUNCH_NS = 4_000
+"""Of a kernel's start and end on GPUs; what else is known of these is in gpu/machine.py."""
 KEY = "key"
 """The entry of the dictionary that has `Machine.key`."""
 

@@ -65,7 +65,7 @@ def machine_for(cpu: str, features: Collection[str]) -> Machine:
 
 def nearest(cpu: str, features: Collection[str]) -> str:
     """The known machine whose processor LLVM calls so, or that shares most features with it: of as many, one of the
-    same maker, and then the one that has fewest others."""
+    same maker, then one that has fewest others, and of its kind the newest."""
 
     def likeness(name: str) -> tuple[bool, int, bool, int]:
         described = _description(name)
@@ -73,7 +73,7 @@ def nearest(cpu: str, features: Collection[str]) -> str:
         same_maker = bool(described["maker"]) and cpu.startswith(described["maker"])
         return name == cpu, shared, same_maker, -len(described["features"])
 
-    return max((name for name in known_machines() if not _description(name).get("pretended")), key=likeness)
+    return max((name for name in reversed(known_machines()) if not _description(name).get("pretended")), key=likeness)
 
 
 def measured_rates(cpu: str) -> dict[str, Any]:

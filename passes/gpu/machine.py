@@ -36,8 +36,6 @@ ROW_COPY_CYCLES = 2.5
 LIBRARY_CALL_CYCLES = 20_000
 """A product of fewer is done before a call of the library would be."""
 
-LAUNCH_SECONDS = 4e-6
-"""Of a kernel's start and end."""
 BYTES_PER_SECOND = 1.5e12
 L2_ELEMENTS = 1 << 20
 """Of an array that is still in L2 when it is read again."""

@@ -18,8 +18,9 @@ from lamina.passes.gpu.device.job import Job
 from lamina.passes.gpu.device.kernels import Kernel, Scratch
 from lamina.passes.gpu.device.thread_numbers import block, synchronize, thread
 from lamina.passes.gpu.device.threads import WARP
-from lamina.passes.gpu.machine import BYTES_PER_SECOND, LAUNCH_SECONDS
+from lamina.passes.gpu.machine import BYTES_PER_SECOND
 from lamina.passes.gpu.order.block_scan import over_block
+from lamina.passes.machine import GPU_LAUNCH_NS
 from lamina.passes.memref.place_temporaries import element_bytes
 from lamina.passes.scalars import (
     Array,
@@ -53,8 +54,9 @@ def is_faster(
     size, count = sum(map(element_bytes, elements)), rows * length
     digits = sum(element_bytes(elements[key.operand]) for key in keys)
     read = sum(element_bytes(elements[key.operand]) ** 2 for key in keys)
-    mine = digits * (3 * LAUNCH_SECONDS) + count * (read + 2 * size * digits) / BYTES_PER_SECOND
-    merging = merges * (LAUNCH_SECONDS + count * 2 * size * _MERGE_FACTOR / BYTES_PER_SECOND)
+    launch = GPU_LAUNCH_NS * 1e-9
+    mine = digits * (3 * launch) + count * (read + 2 * size * digits) / BYTES_PER_SECOND
+    merging = merges * (launch + count * 2 * size * _MERGE_FACTOR / BYTES_PER_SECOND)
     return mine < merging
 
 

@@ -58,7 +58,8 @@ def test_each_description_is_a_machine(name):
     [
         ("znver3", ["avx2", "fma"], "znver3"),
         ("haswell", ["avx2", "fma"], "znver3"),
-        ("znver4", ["avx2", "fma", "avx512f", "avx512vnni", "avx512bf16"], "znver5"),
+        ("znver4", ["avx2", "fma", "avx512f", "avx512vnni", "avx512bf16"], "znver4"),
+        ("znver6", ["avx2", "fma", "avx512f", "avx512vnni", "avx512bf16"], "znver5"),
         ("emeraldrapids", ["avx2", "fma", "avx512f", "avx512vnni", "amx-int8", "amx-bf16"], "sapphirerapids"),
         ("pentium4", [], "znver3"),
     ],
