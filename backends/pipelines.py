@@ -242,6 +242,7 @@ CPU_KERNEL_LOOPS = (
     "linalg-scalars-first",
     "linalg-merge-dimensions",
     "linalg-recompute-cheap",
+    "linalg-find-extremes-first",
     "linalg-overwrite-operands",
     "linalg-merge-column-sums",
     *KERNEL_BUFFERS,

@@ -94,3 +94,35 @@ def test_computed_elements_in_chunks():
         made = np.asarray(lamina.jit(function)(x))
         at = lamina.jit(lambda x, function=function: jnp.argmax(function(x)))(x)
         assert made.ravel()[at] == pytest.approx(made.max(), rel=1e-6)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", ml_dtypes.bfloat16])
+def test_extremes_of_what_is_computed_on_the_way(dtype, shape):
+    """Small integers, so that however it is rounded the values are NumPy's."""
+    x = rows(dtype, shape)
+    x.flat[::11] = np.nan
+    x.flat[shape[-1] // 2 :: 17] = -np.inf
+    bias = RNG.integers(0, 4, shape[-1]).astype(dtype)
+    computed = (x.astype(np.float64) * 2 + bias.astype(np.float64)).astype(np.float32)
+    for name in ("argmax", "argmin"):
+        for axis in (-1, 0, None):
+            got = lamina.jit(lambda x, bias, name=name, axis=axis: getattr(jnp, name)(x * 2 + bias, axis))(x, bias)
+            np.testing.assert_array_equal(got, getattr(np, name)(computed, axis), (name, axis))
+    place, value, all_ = lamina.jit(lambda x, bias: ((y := x * 2 + bias).argmax(-1), y.max(-1), y))(x, bias)
+    np.testing.assert_array_equal(np.asarray(all_).astype(np.float32), computed)
+    np.testing.assert_array_equal(place, computed.argmax(-1))
+    np.testing.assert_array_equal(np.asarray(value).astype(np.float32), computed.max(-1))
+
+
+def test_extremes_of_what_is_computed_in_steps():
+    x = RNG.integers(-9, 9, (40, 30)).astype(np.float32)
+
+    def step(i, found):
+        return found + jnp.argmin(jnp.abs(x * i - found[:, None]), 1)
+
+    expected = np.zeros(40, np.float32)
+    for i in range(6):
+        expected += np.argmin(np.abs(x * i - expected[:, None]), 1)
+    got = lamina.jit(lambda: lamina.lax.fori_loop(0, 6, step, jnp.zeros(40, jnp.float32)))()
+    np.testing.assert_array_equal(got, expected)
