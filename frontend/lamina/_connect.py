@@ -23,7 +23,11 @@ def _array_aval(x: ArrayImpl) -> ShapedArray:
     aval = x.aval_cache
     if aval is None:
         place = x.placement
-        aval = x.aval_cache = ShapedArray(x.shape, x.dtype, x.weak_type, sharding=place)
+        aval = ShapedArray(x.shape, x.dtype, x.weak_type, sharding=place)
+        if not config.remove_size_one_mesh_axis_from_type.value:  # a type of that setting's block
+            x.aval_cache = aval
+    elif aval.placed is not None and config.remove_size_one_mesh_axis_from_type.value:
+        return ShapedArray(x.shape, x.dtype, x.weak_type, sharding=x.placement)
     return aval
 
 

@@ -364,7 +364,8 @@ array_garbage_collection_guard = choice(
 remove_size_one_mesh_axis_from_type = flag(
     "remove_size_one_mesh_axis_from_type",
     False,
-    "Accepted for JAX's programs: types of arrays do not name mesh axes.",
+    "Types say nothing of explicit mesh axes of size 1.",
+    affects_trace=True,
 )
 jax2tf_associative_scan_reductions = flag(
     "jax2tf_associative_scan_reductions",

@@ -18,7 +18,7 @@ from lamina.core.tracebacks import FilteredTracebacks
 from lamina.core.value_tables import as_own_arrays
 from lamina.interpreters.staging import is_staging
 from lamina.jit_options import JitOptions
-from lamina.jit_traces import TracedCall, trace_call
+from lamina.jit_traces import TracedCall, shown_name, trace_call
 from lamina.key_array import PhysicalEntry
 from lamina.runtime import FastPathEntry
 
@@ -81,7 +81,7 @@ def _placed_arguments(
             f"{options.name} was given {', '.join(sorted(kwargs))} by name"
         )
     dynamic = tuple(x for i, x in enumerate(args) if i not in options.static_argnums)
-    placed = iter(put_arguments(dynamic, options.in_shardings, options.name))
+    placed = iter(put_arguments(dynamic, options.in_shardings, shown_name(options)))
     return tuple(x if i in options.static_argnums else next(placed) for i, x in enumerate(args))
 
 
@@ -113,14 +113,14 @@ def _call_placed(
     def name_of(i: int) -> str:
         return names[i] if i < len(names) else f"leaf {i}"
 
-    mesh = placement.common_devices(leaves, name_of, options.name)  # before anything is donated
+    mesh = placement.common_devices(leaves, name_of, shown_name(options))  # before anything is donated
     placements = placement.by_shape(leaves)
     out = placement.place_results(mesh, placements, entry(leaves))
     if constraints:
         flat, treedef = tree.flatten(out)
         meshes = [getattr(mesh, "mesh", None)]
         flat = [
-            placement.put(x, on_devices(constraints[i], meshes)) if i in constraints else x
+            placement.put_value(x, on_devices(constraints[i], meshes)) if i in constraints else x
             for i, x in enumerate(flat)
         ]
         out = tree.unflatten(treedef, flat)
@@ -141,7 +141,7 @@ def _where(options: JitOptions, traced: TracedCall, leaves: list[Any]) -> tuple[
     if gpu is not None:
         names = traced.arg_names
         placement.settle(
-            leaves, lambda i: names[i] if i < len(names) else f"leaf {i}", options.name
+            leaves, lambda i: names[i] if i < len(names) else f"leaf {i}", shown_name(options)
         )
     kind = "cpu" if gpu is None else "cuda"
     return gpu, target if target is not None and target.kind == kind else None
@@ -162,7 +162,7 @@ def requested_of(
         [given or placement.place_of(x) for given, x in zip(places, leaves, strict=True)],
         placement.places_of(options.out_shardings, traced.out_tree),
         lambda i: names[i] if i < len(names) else f"leaf {i}",
-        options.name,
+        shown_name(options),
     )
 
 

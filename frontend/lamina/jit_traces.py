@@ -66,7 +66,7 @@ def _split_static(
     return static_args, static_kwargs, dynamic, dynamic_kwargs
 
 
-def _shown(options: JitOptions) -> str:
+def shown_name(options: JitOptions) -> str:
     """The function's name as messages write it; `options.name` is fit for IR."""
     return function_name(options.fun)
 
@@ -81,7 +81,7 @@ def trace_call(
     for i, x in enumerate(leaves):
         if makes_array(x) and not is_array_like(x):
             raise ValueError(
-                f"{_shown(options)} was given a {type(x).__name__}, which makes an array of itself "
+                f"{shown_name(options)} was given a {type(x).__name__}, which makes an array of itself "
                 "(__jax_array__) but is no pytree. Triggering __jax_array__() during abstractification is "
                 f"no longer supported: pass {library}.numpy.asarray(x), or register the class by "
                 f"{library}.tree_util.register_dataclass or register_pytree_node."
@@ -100,7 +100,7 @@ def trace_call(
                     f"whose argument path is {where}. Got {type(x)} with value {x}. {e}"
                 ) from None
             raise TypeError(
-                f"Error interpreting argument to {_shown(options)} as an abstract array. The problematic "
+                f"Error interpreting argument to {shown_name(options)} as an abstract array. The problematic "
                 f"value is of type {type(x)} and was passed to the function at path {where}. {e}\n"
                 "If it is a setting rather than data, mark it static (static_argnums or "
                 "static_argnames); if its class holds arrays, tell of them by "

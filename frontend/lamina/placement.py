@@ -141,8 +141,7 @@ def _put(x: Any, place: Any, donate: Any, may_alias: Any) -> Any:
     if isinstance(x, Tracer):
         return x if place is None else constrain(x, as_sharding(place))
     if type(x) is KeyArray:
-        words = None if place is None else put(x.words, as_sharding(place))
-        return x if words is None else KeyArray(words, dtype=x.dtype)
+        return x if place is None else put_value(x, as_sharding(place))
     guards.check_transfers((x,), explicit=True)
     array = runtime.to_array(x)
     if may_alias is False and array is x:
@@ -162,6 +161,13 @@ def constrain(x: Any, sharding: Sharding) -> Any:
     return sharding_constraint_p.bind(x, sharding=sharding)
 
 
+def put_value(x: Any, sharding: Sharding) -> Any:
+    """An array, of keys or of numbers, under a sharding."""
+    if type(x) is KeyArray:
+        return KeyArray(put(x.words, sharding), dtype=x.dtype)
+    return put(runtime.to_array(x), sharding)
+
+
 def put(array: ArrayImpl, sharding: Sharding) -> ArrayImpl:
     """The array under a sharding. No content moves before the shards are asked for."""
     on_gpu = sharding.device_list[0].platform == "cuda"
@@ -172,6 +178,8 @@ def put(array: ArrayImpl, sharding: Sharding) -> ArrayImpl:
                 f"device_put(x, {library}.devices('cuda')[0])"
             )
         check_divides(sharding, array.shape, "One of device_put args")
+        if PartitionSpec.UNCONSTRAINED in tuple(sharding.spec):  # nothing is left to a partitioner
+            sharding = sharding.update(spec=sharding.spec.closed())
     if array.placement == sharding and (array.device_number is not None) == on_gpu:
         return array
     if array.shards is not None and not array.sharding.is_readable_here:
@@ -410,7 +418,7 @@ def put_results(out: Any, shardings: Any) -> Any:
     return tree.unflatten(
         treedef,
         [
-            x if place is None else put(runtime.to_array(x), place)
+            x if place is None else put_value(x, place)
             for x, place in zip(leaves, map(_sharding, places), strict=True)
         ],
     )

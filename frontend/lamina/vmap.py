@@ -15,6 +15,7 @@ from lamina.core.tracebacks import api_boundary
 from lamina.core.wrapping import named_place, update_wrapper
 from lamina.interpreters.batching import batch_flat, move_batch
 from lamina.interpreters.mapped_types import Element, from_element, is_spec, is_vmappable
+from lamina.sharding.mesh import get_abstract_mesh
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -66,7 +67,7 @@ def vmap(
         axes = _axes_of_leaves(in_axes, args, kwargs)
         dims, size = mapped_sizes("vmap", leaves, axes, arg_names(fun, args, kwargs), axis_size)
         out_tree: list[Any] = []
-        along = _explicit_axes(leaves, dims) or spmd
+        along = _spread_over(_explicit_axes(leaves, dims), spmd)
 
         def flat(*values: Any) -> list[Any]:
             a, k = tree.unflatten(in_tree, values)
@@ -132,18 +133,35 @@ def _axes_of_results(out_axes: Any, out_tree: Any, count: int) -> list[Any]:
 
 def _explicit_axes(leaves: list[Any], dims: list[Any]) -> tuple[Any, ...]:
     """The mesh axes over which types say that the mapped dimension is split."""
-    found = set()
+    found: tuple[Any, ...] = ()
     for x, dim in zip(leaves, dims, strict=True):
-        aval = None if dim is None or is_vmappable(x) else get_aval(x)
-        if aval is not None and aval.placed is not None:
-            found.add(aval.placed.dims[dim])
-    found.discard(())
-    if len(found) > 1:
+        if dim is None or is_vmappable(x):
+            continue
+        placed = get_aval(x).placed
+        names = () if placed is None else placed.dims[dim]
+        if found and names != found:
+            raise ValueError(
+                "Mapped away dimension of inputs passed to vmap should be sharded the same. Got inconsistent axis "
+                f"specs: {found} and {names or None}. reshard puts one as the other"
+            )
+        found = names
+    return found
+
+
+def _spread_over(explicit: tuple[Any, ...], spmd: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The mesh axes of a batch, which types and spmd_axis_name may both say."""
+    if not explicit or not spmd:
+        return explicit or spmd
+    sizes = get_abstract_mesh().shape
+    said = spmd
+    if config.remove_size_one_mesh_axis_from_type.value:
+        said = tuple(name for name in spmd if sizes.get(name) != 1)
+    if said != explicit:
         raise ValueError(
-            "Mapped away dimension of inputs passed to vmap should be sharded the same. Got inconsistent axis "
-            f"specs: {', '.join(map(str, sorted(found)))}"
+            "Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis type is allowed. Got "
+            f"spmd_axis_name={spmd}, and arrays that are split over {explicit} along the mapped dimension"
         )
-    return found.pop() if found else ()
+    return explicit
 
 
 def mapped_sizes(

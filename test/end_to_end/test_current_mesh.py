@@ -11,6 +11,7 @@ from devices import eight_devices as eight_devices
 import lamina
 import lamina.numpy as jnp
 from lamina import P
+from lamina.partitioning import missing
 from lamina.sharding import (
     AbstractMesh,
     AxisType,
@@ -122,3 +123,71 @@ def test_traces_are_of_the_mesh_under_which_they_were_made() -> None:
         with use_abstract_mesh(AbstractMesh((2,), ("a",), axis_types=(AxisType.Explicit,))):
             g(X)
     assert kinds == [(AxisType.Auto,), (AxisType.Explicit,)]
+
+
+def test_the_axes_that_are_manual_are_those_of_all_shard_maps_around() -> None:
+    seen = []
+
+    def inner(x):
+        seen.append(set(get_abstract_mesh().manual_axes))
+        return x
+
+    def outer(x):
+        seen.append(set(get_abstract_mesh().manual_axes))
+        return lamina.shard_map(inner, in_specs=P("y"), out_specs=P("y"), axis_names={"y"})(x)
+
+    mesh = auto_mesh((2, 2), ("x", "y"))
+    with lamina.set_mesh(mesh):
+        lamina.jit(lamina.shard_map(outer, in_specs=P("x"), out_specs=P("x"), axis_names={"x"}))(X)
+        assert get_abstract_mesh().manual_axes == ()
+    assert seen == [{"x"}, {"x", "y"}]
+
+
+def test_axes_of_size_one_can_be_left_out_of_types() -> None:
+    mesh = lamina.make_mesh((2, 1), ("x", "y"))
+    x = lamina.device_put(X.reshape(4, 2), NamedSharding(mesh, P("x", "y")))
+    assert lamina.typeof(x).sharding.spec == P("x", "y")
+    with lamina.set_mesh(mesh), lamina.config.remove_size_one_mesh_axis_from_type(True):
+        assert lamina.typeof(x).sharding.spec == P("x", None)
+        out = lamina.jit(lambda x: lamina.lax.with_sharding_constraint(x * 2, P("x", "y")))(x)
+        assert out.sharding == NamedSharding(mesh, P("x"))
+        spread = lamina.vmap(jnp.sin, spmd_axis_name=("x", "y"))(lamina.device_put(x, P(("x", "y"))))
+        assert spread.sharding.spec == P("x", None)
+    assert lamina.typeof(x).sharding.spec == P("x", "y")
+
+
+def test_batches_are_spread_in_one_way() -> None:
+    mesh = lamina.make_mesh((2, 2), ("x", "y"))
+    x = lamina.device_put(X.reshape(4, 2), NamedSharding(mesh, P("x")))
+    with pytest.raises(ValueError, match="Mapped away dimension of inputs passed to vmap should be sharded the same"):
+        lamina.vmap(jnp.add)(x, lamina.device_put(x, NamedSharding(mesh, P())))
+    with pytest.raises(ValueError, match="Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis"):
+        lamina.vmap(jnp.sin, spmd_axis_name="y")(x)
+    assert lamina.vmap(jnp.sin, spmd_axis_name="x")(x).sharding == x.sharding
+    mesh = auto_mesh((2, 2), ("x", "y"))
+    rows, one = NamedSharding(mesh, P("x")), lamina.sharding.SingleDeviceSharding(lamina.devices()[0])
+    for f, match in (
+        (lambda x: lamina.lax.with_sharding_constraint(x, rows), "spmd_axis_name cannot appear in with_sharding"),
+        (lambda x: lamina.lax.with_sharding_constraint(x, one), "using spmd_axis_name .* SingleDeviceSharding"),
+        (lamina.shard_map(jnp.sin, mesh=mesh, in_specs=P("x"), out_specs=P("x")), "cannot appear in shard_map in"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            lamina.vmap(f, spmd_axis_name="x")(X.reshape(4, 2))
+
+
+@pytest.mark.skipif(missing() is not None, reason="needs lamina[sharding]")
+def test_results_say_of_every_dimension_how_it_lies() -> None:
+    mesh = lamina.make_mesh((2, 2), ("x", "y"), axis_types=(AxisType.Explicit, AxisType.Auto))
+    x = lamina.device_put(X.reshape(4, 2), NamedSharding(mesh, P("x")))
+    assert lamina.jit(lambda x: x * 2)(x).sharding.spec == P("x", None)
+    left_open = NamedSharding(auto_mesh((2,), ("x",)), P(P.UNCONSTRAINED))
+    assert lamina.lax.with_sharding_constraint(X, left_open).sharding.spec == P(None)
+
+
+def test_keys_are_put_and_constrained() -> None:
+    keys = lamina.random.split(lamina.random.key(0), 4)
+    place = NamedSharding(lamina.make_mesh((2,), ("x",)), P("x"))
+    for put in (lamina.device_put, lamina.reshard, lamina.jit(lambda k: k, out_shardings=place)):
+        out = put(keys) if put not in (lamina.device_put, lamina.reshard) else put(keys, place)
+        assert out.sharding == place and out.dtype == keys.dtype
+        np.testing.assert_array_equal(lamina.random.key_data(out), lamina.random.key_data(keys))

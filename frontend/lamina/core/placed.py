@@ -368,6 +368,9 @@ def without(dims: Dims, axes: Sequence[int]) -> Dims:
     return tuple(names for d, names in enumerate(dims) if d not in axes)
 
 
+_DONE = {"slice": "slicing", "pad": "padding"}
+
+
 def if_divided(operands: Operands, out: ShapedArray, **params: Any) -> Dims:
     """The rule of operations that make dimensions of the first operand longer or shorter, where their parts
     on devices stay equal."""
@@ -375,7 +378,7 @@ def if_divided(operands: Operands, out: ShapedArray, **params: Any) -> Dims:
     for dim, (before, after, names) in enumerate(zip(x.shape, out.shape, operands.dims[0])):
         if names and before != after and after % x.placed.parts(dim):
             raise ShardingTypeError(
-                f"{operands.name} on sharded dims where out dim ({after}) is not divisible by mesh axes "
+                f"{_DONE.get(operands.name, operands.name)} on sharded dims where out dim ({after}) is not divisible by mesh axes "
                 f"({x.placed.parts(dim)}) with spec {spec(operands.dims[0])} is not implemented. Reshard the "
                 "operand so that this dimension is not split"
             )

@@ -10,7 +10,7 @@ import numpy as np
 from lamina import lax
 from lamina.core import Primitive, ShapedArray, Zero, dtypes, get_aval, is_undefined_primal
 from lamina.core.array_class import Array
-from lamina.core.placed import Operands, Sums, alike, linear_in
+from lamina.core.placed import Operands, ShardingTypeError, Sums, alike, linear_in, spec
 from lamina.lax import hlo
 from lamina.lax.batching_rules import at_front, batch_size
 from lamina.lax.checks import ANY, check_same_dtypes
@@ -153,10 +153,19 @@ def _select_sums(operands: Operands) -> Sums:
     return linear_in(*range(1, len(operands.avals)))(operands)
 
 
+def _select_placed(operands: Operands, out: ShapedArray, **_: Any) -> Any:
+    cases = [dims for dims in operands.dims[1:] if any(dims)]  # what is whole is split as the others are
+    if any(dims != cases[0] for dims in cases):
+        raise ShardingTypeError(
+            f"select cases must have the same shardings, got [{', '.join(map(spec, cases))}]: reshard them so"
+        )
+    return alike(operands, out)
+
+
 select_n_p: Primitive = Primitive(
     "select_n",
     abstract_eval=_select_abstract_eval,
-    placed=alike,
+    placed=_select_placed,
     lowering=_select_lowering,
     jvp=_select_jvp,
     sums=_select_sums,

@@ -9,7 +9,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import NOT_LINEAR, Primitive, ShapedArray, Zero, dtypes, get_aval
-from lamina.core.placed import Operands, alike
+from lamina.core.placed import Operands, ShardingTypeError, alike
 from lamina.lax import hlo
 from lamina.lax.batching_rules import all_at_front
 from lamina.lax.checks import canonical_axis
@@ -122,7 +122,11 @@ def _batching(args: Any, dims: Any, *, dimension: int, **params: Any) -> tuple[A
 
 def _placed(of: Operands, *out: ShapedArray, dimension: int, **_: Any) -> Any:
     for i in range(len(out)):
-        of.whole(i, dimension, "sorting")
+        if of.dims[i][dimension]:
+            raise ShardingTypeError(
+                "Arguments to sort must be unsharded along the dimension that is sorted. Got operand "
+                f"{of.avals[i].str_short()} sorted along dimension {dimension}: reshard it so that this is not split"
+            )
     return alike(of, *out)
 
 

@@ -59,14 +59,17 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 
 
 def _assert_lies(aval: ShapedArray, sharding: Any) -> None:
-    have = aval.sharding.spec
+    from lamina.sharding.explicit import placed_by
+
+    asserted = placed_by(sharding, aval.ndim)
     for dim in range(aval.ndim):
         is_open = dim < len(sharding.spec) and sharding.spec[dim] is sharding.spec.UNCONSTRAINED
-        if not is_open and have.names_of(dim) != sharding.spec.names_of(dim):
+        have, said = ((p.dims[dim] if p is not None else ()) for p in (aval.placed, asserted))
+        if not is_open and have != said:
             raise AssertionError(
                 "`with_sharding_constraint` acts as an assert when all axes of mesh are of type `Explicit`. The array "
-                f"of type {aval.str_short()} lies under {have}, and the sharding given is {sharding.spec}: "
-                f"{library}.reshard moves it there"
+                f"of type {aval.str_short()} lies under {aval.sharding.spec}, and the sharding given is "
+                f"{sharding.spec}: {library}.reshard moves it there"
             )
 
 
@@ -127,22 +130,21 @@ def _abstract_eval(x: ShapedArray, *, sharding: Any) -> ShapedArray:
 
 
 def _impl(x: Any, *, sharding: Any) -> Any:
-    from lamina.placement import put
-    from lamina.runtime import to_array
+    from lamina.placement import put_value
     from lamina.sharding.explicit import on_devices
     from lamina.sharding.shardings import NamedSharding
 
-    array = to_array(x)
+    place = getattr(x, "sharding", None)  # of an array
     if isinstance(sharding, NamedSharding):
-        sharding = on_devices(sharding, [getattr(array.sharding, "mesh", None)])
-        there = array.sharding.device_list
+        sharding = on_devices(sharding, [getattr(place, "mesh", None)])
+        there = () if place is None else place.device_list
         if len(there) > 1 and there != sharding.device_list:
             raise ValueError(
                 "Received incompatible devices for jitted computation. An array on devices "
                 f"{[d.id for d in there]} can't be constrained to lie on {[d.id for d in sharding.device_list]}: "
                 "device_put moves it there"
             )
-    return put(array, sharding)
+    return put_value(x, sharding)
 
 
 def _lowering(ctx: Any, x: Any, *, sharding: Any) -> Any:
@@ -153,12 +155,20 @@ def _lowering(ctx: Any, x: Any, *, sharding: Any) -> Any:
 def _batching(args: Any, dims: Any, *, sharding: Any) -> Any:
     from lamina.core import axes
     from lamina.sharding.shardings import NamedSharding
-    from lamina.sharding.spec import PartitionSpec
+    from lamina.sharding.spec import PartitionSpec, check_not_spread
 
+    spmd = axes.batching().spmd_name
+    if spmd and not isinstance(sharding, NamedSharding):
+        raise ValueError(
+            f"If you are using spmd_axis_name parameter of {library}.vmap, please make sure to run your jitted function inside "
+            "the mesh context manager, and to constrain values by NamedShardings. Got the sharding of type "
+            f"{type(sharding).__name__} in with_sharding_constraint, and spmd_axis_name {spmd}"
+        )
     if isinstance(sharding, NamedSharding):
+        check_not_spread(spmd, sharding.spec, "with_sharding_constraint's sharding")
         entries = list(sharding.spec)
         entries += [None] * (get_aval(args[0]).ndim - 1 - len(entries))
-        entries.insert(dims[0], axes.batching().spmd_name or PartitionSpec.UNCONSTRAINED)
+        entries.insert(dims[0], spmd or PartitionSpec.UNCONSTRAINED)
         sharding = NamedSharding(sharding.mesh, sharding.spec.with_entries(entries))
     return sharding_constraint_p.bind(args[0], sharding=sharding), dims[0]
 

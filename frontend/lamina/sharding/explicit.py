@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from lamina import config
 from lamina.core.avals import ShapedArray
 from lamina.core.library import library
 from lamina.core.placed import Placed, sums
@@ -19,6 +20,8 @@ def placed_by(sharding: Any, ndim: int) -> Placed | None:
         return None
     mesh, spec = sharding.mesh, sharding.spec
     names = set(mesh.explicit_axes)
+    if config.remove_size_one_mesh_axis_from_type.value:
+        names = {name for name in names if mesh.shape[name] > 1}
     dims = tuple(tuple(n for n in spec.names_of(d) if n in names) for d in range(ndim))
     over = sums(spec.unreduced & names, spec.reduced & names, spec.unreduced_kind)
     return Placed(mesh.abstract_mesh if isinstance(mesh, Mesh) else mesh, dims, over)

@@ -76,4 +76,5 @@ def as_said(wanted: NamedSharding | None, found: NamedSharding) -> NamedSharding
     if wanted is None or not isinstance(wanted.mesh, Mesh):
         return found
     rank = max(len(wanted.spec), len(found.spec))
+    wanted = wanted.update(spec=wanted.spec.closed())
     return wanted if wanted.is_equivalent_to(found, rank) else found

@@ -42,13 +42,14 @@ class Manual:
     def bound(self) -> Iterator[None]:
         """For a block, the axes are bound, and this is `inside()`."""
         sizes = [(name, self.mesh.shape[name]) for name in self.names]
-        outer, _state.inside = _state.inside, self
+        outer, around = _state.inside, _state.manual
+        _state.inside, _state.manual = self, around.union(self.names)
         try:
             typed = (align, self.manual_mesh) if self.checked else (None, None)
             with axes.bind(sizes, *typed):
                 yield
         finally:
-            _state.inside = outer
+            _state.inside, _state.manual = outer, around
 
     def trace(
         self, fun: Callable[..., Sequence[Any]], avals: Sequence[ShapedArray], what: str = "on_mesh"
@@ -104,6 +105,7 @@ class Manual:
 
 class _State(threading.local):
     inside: Manual | None = None
+    manual: frozenset[Any] = frozenset()
 
 
 _state = _State()
@@ -112,6 +114,11 @@ _state = _State()
 def inside() -> Manual | None:
     """Where the body that is being traced runs; None outside of any."""
     return _state.inside
+
+
+def manual_names() -> frozenset[Any]:
+    """The axes that the shard_maps around the body that is being traced map over, its own among them."""
+    return _state.manual
 
 
 def check_not_inside(what: str, mesh: Any) -> None:

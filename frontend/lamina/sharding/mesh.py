@@ -298,14 +298,11 @@ def get_abstract_mesh() -> AbstractMesh:
     >>> lamina.get_abstract_mesh().empty
     True
     """
-    from lamina.sharding.manual import inside
+    from lamina.sharding.manual import inside, manual_names
 
     here = inside()
     if here is not None:
-        axes = here.mesh.abstract_mesh
-        types = zip(axes.axis_names, axes.axis_types, strict=True)
-        manual = [AxisType.Manual if name in here.names else its for name, its in types]
-        return AbstractMesh(axes.axis_sizes, axes.axis_names, tuple(manual))
+        return here.mesh.abstract_mesh.update_axis_types(dict.fromkeys(manual_names(), AxisType.Manual))
     named: AbstractMesh | None = current_mesh.abstract()
     return get_mesh().abstract_mesh if named is None else named
 

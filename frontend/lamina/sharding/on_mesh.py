@@ -29,7 +29,7 @@ from lamina.interpreters.staging import trace_to_jaxpr
 from lamina.interpreters.transpose import transpose_jaxpr
 from lamina.sharding.manual import Manual, shown
 from lamina.sharding.mesh import Mesh
-from lamina.sharding.spec import PartitionSpec
+from lamina.sharding.spec import PartitionSpec, check_not_spread
 
 Specs = tuple[PartitionSpec, ...]
 
@@ -343,6 +343,9 @@ def _batching(
 ) -> Any:
     size = batched_size(args, dims)
     over = tuple(name for name in axes.batching().spmd_name if name in on.names)
+    for what, specs in (("in_specs", in_specs), ("out_specs", out_specs)):
+        for spec in specs:
+            check_not_spread(axes.batching().spmd_name, spec, f"shard_map {what}")
     moved = batches_first(args, dims)
     local = size // math.prod(on.mesh.shape[name] for name in over)
     batched = tuple(d is not None for d in dims)

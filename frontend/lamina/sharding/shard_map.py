@@ -178,7 +178,7 @@ def _manual(mesh: Any, axis_names: Any, auto: Any, check: bool) -> Manual:
         )
     if mesh.empty:
         raise ValueError(
-            "The context mesh cannot be empty. Give shard_map a mesh, or use one as a context "
+            "shard_map requires a non-empty mesh. The context mesh cannot be empty: give shard_map a mesh, or use one as a context "
             f"(`with mesh:` or `{library}.set_mesh(mesh)`)"
         )
     bound = set() if outer is None else {n for n, _ in axes.bound() if n in outer.mesh.axis_names}

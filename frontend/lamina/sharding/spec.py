@@ -180,12 +180,24 @@ class PartitionSpec:
         """All mesh axes that split something."""
         return tuple(name for dim in range(len(self)) for name in self.names_of(dim))
 
+    def closed(self) -> PartitionSpec:
+        """Whole where it leaves open how a dimension is split."""
+        return self.with_entries(None if entry is self.UNCONSTRAINED else entry for entry in self._partitions)
+
     def trimmed(self) -> PartitionSpec:
         """Without entries at the end that say nothing."""
         entries = list(self._partitions)
         while entries and entries[-1] is None:
             entries.pop()
         return self.with_entries(entries)
+
+
+def check_not_spread(over: tuple[Any, ...], spec: PartitionSpec, what: str) -> None:
+    """Raises ValueError where a spec names an axis over which vmap spreads the batch."""
+    if both := [name for name in over if name in spec.names()]:
+        raise ValueError(
+            f"vmap spmd_axis_name cannot appear in {what}: got spmd_axis_name {over}, of which {spec} has {both}"
+        )
 
 
 def _of_parts(
