@@ -188,7 +188,7 @@ def _trace_stage(options: JitOptions, *args: Any, **kwargs: Any) -> stages.Trace
         options.target,
         placement.device_of(leaves) if options.device is None else options.device,
         options.settings,
-        requested_of(options, traced, leaves, wanted_of_arguments(options, args)),
+        requested_of(options, traced, leaves, wanted_of_arguments(options, args), ahead=True),
     )
 
 

@@ -148,10 +148,15 @@ def _where(options: JitOptions, traced: TracedCall, leaves: list[Any]) -> tuple[
 
 
 def requested_of(
-    options: JitOptions, traced: TracedCall, leaves: list[Any], wanted: Sequence[Any] = ()
+    options: JitOptions,
+    traced: TracedCall,
+    leaves: list[Any],
+    wanted: Sequence[Any] = (),
+    *,
+    ahead: bool = False,
 ) -> Any:
     """What is asked of a program that is to be partitioned; None for others. `wanted` are the shardings
-    that in_shardings say, where the leaves have not been put there."""
+    that in_shardings say, where the leaves have not been put there; `ahead`: it is not called now."""
     from lamina import placement
     from lamina.sharding.requested import requested_shardings
 
@@ -163,6 +168,7 @@ def requested_of(
         placement.places_of(options.out_shardings, traced.out_tree),
         lambda i: names[i] if i < len(names) else f"leaf {i}",
         shown_name(options),
+        ahead=ahead,
     )
 
 

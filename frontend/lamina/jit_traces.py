@@ -225,6 +225,7 @@ def _explain_retrace(options: JitOptions, key: Any, known: Sequence[Any], second
         "inline",
         "settings (x64, ...)",
         "named axes",
+        "current mesh",
         "whether shardings of results are said outside",
     )
     best = min(known, key=lambda old: sum(a != b for a, b in zip(old, key, strict=True)))

@@ -17,6 +17,7 @@ from lamina.core.trace import Tracer, get_aval
 from lamina.key_array import KeyArray
 from lamina.memory import Space as MemorySpace
 from lamina.shape_dtype import ShapeDtypeStruct
+from lamina.sharding.mesh import AbstractMesh
 from lamina.sharding.shardings import (
     Index,
     NamedSharding,
@@ -140,6 +141,8 @@ def _put(x: Any, place: Any, donate: Any, may_alias: Any) -> Any:
         place = None  # a device has one memory here
     if isinstance(x, Tracer):
         return x if place is None else constrain(x, as_sharding(place))
+    if place is not None and isinstance(getattr(place, "mesh", None), AbstractMesh):
+        return constrain(x, place)
     if type(x) is KeyArray:
         return x if place is None else put_value(x, as_sharding(place))
     guards.check_transfers((x,), explicit=True)
@@ -278,8 +281,12 @@ def from_shards(
 def of_programs() -> NamedSharding | None:
     """How results lie of which nothing says where: whole on each device of the mesh that set_mesh made
     current; None where none is, and they are where they were computed."""
-    mesh = current_mesh.of_programs()
-    return None if mesh is None else NamedSharding(mesh, PartitionSpec())
+    mesh, axes = current_mesh.of_programs(), current_mesh.abstract()
+    if mesh is None:
+        return None
+    if axes is not None and not axes.empty and axes != mesh.abstract_mesh:
+        mesh = axes.over(mesh.device_list)
+    return NamedSharding(mesh, PartitionSpec())
 
 
 def common_devices(leaves: Sequence[Any], names: Callable[[int], str], function: str) -> Any:

@@ -7,6 +7,7 @@ jit(f).trace(*args) -> Traced      .jaxpr
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any, ParamSpec, Protocol, Self, TypeVar, overload, runtime_checkable
 
@@ -204,28 +205,60 @@ class Lowered:
 
     @api_boundary
     def compile(
-        self, compiler_options: dict[str, Any] | None = None, *, target: Any = None
+        self,
+        compiler_options: dict[str, Any] | None = None,
+        device_assignment: Sequence[Any] | None = None,
+        *,
+        target: Any = None,
     ) -> Compiled:
         """Machine code for `target` (a Target or its name, such as "cpu:x86-64-v3" or "cuda:sm_90a";
         by default the device that a call with the arguments given to `lower` runs on).
 
-        compiler_options  as in jit, whose own they go before.
+        compiler_options   as in jit, whose own they go before.
+        device_assignment  the devices that run it, where it was lowered over a mesh without devices; of any other,
+                           those that it is for.
+
+        Raises RuntimeError where devices are to be named and are not, or are more or fewer, ValueError where the
+        program is for other devices.
         """
+        plan = self._plan_on(device_assignment)
         settings = (*self._settings, *settings_of(compiler_options))
         with applied(settings), garbage.held_off():
-            return self._compiled(target)
+            return self._compiled(plan, target)
 
-    def _compiled(self, target: Any) -> Compiled:
+    def _plan_on(self, devices: Sequence[Any] | None) -> Plan:
+        requested = self._plan.requested
+        if requested is None or not requested.is_to_come:
+            mine = [Device("cpu", 0)] if requested is None else list(requested.mesh.device_list)
+            if devices is not None and list(devices) != mine:
+                raise ValueError(
+                    "device_assignment passed to `.compile` must match the device_assignment calculated from array "
+                    f"shardings and out_shardings. Got {list(devices)} for a program on {mine}"
+                )
+            return self._plan
+        if devices is None:
+            raise RuntimeError(
+                "device_assignment cannot be `None` during compilation of what was lowered over a mesh without "
+                "devices. Please pass a tuple of devices to `.compile(device_assignment=)`"
+            )
+        if len(devices) != requested.mesh.size:
+            raise RuntimeError(
+                f"Length of device_assignment {len(devices)} is not equal to the size {requested.mesh.size} of the "
+                "mesh over which the program was lowered"
+            )
+        return dataclasses.replace(self._plan, requested=requested.over(devices))
+
+    def _compiled(self, plan: Plan, target: Any) -> Compiled:
         target = self._traced.target if target is None else target
         if target is None:
             from lamina.placement import gpu_named
 
             device = gpu_named(self._traced.device)
-            return Compiled(build(self._plan, device=device, lowered=self._module), self._traced)
+            return Compiled(build(plan, device=device, lowered=self._module), self._traced)
         from lamina.backends.target import Target
 
         target = target if target is None or isinstance(target, Target) else Target.parse(target)
-        return Compiled(build(self._plan, self._plan.lower(), target), self._traced)
+        return Compiled(build(plan, plan.lower(), target), self._traced)
 
 
 def _check_dialect(dialect: str) -> None:
@@ -247,14 +280,25 @@ class Compiled:
     out_tree = property(lambda self: self._traced.out_tree)
     in_avals = property(lambda self: self._traced.in_avals)
     args_info = property(lambda self: self._traced.args_info)
-    out_info = property(lambda self: self._traced.out_info)
     donate_argnums = property(lambda self: self._traced.donate_argnums)
+
+    @property
+    def out_info(self) -> Any:
+        """The result's structure with a ShapeDtypeStruct for each array, which says where it lies if devices share
+        the program."""
+        if self._program.layout is None:
+            return self._traced.out_info
+        return tree.map(lambda x, place: x.update(sharding=place), self._traced.out_info, self.output_shardings)
 
     @property
     def input_shardings(self) -> Any:
         """Where the arguments lie, as ((args...), {kwargs})."""
         plan, layout = self._program.plan, self._program.layout
-        places = [self._whole()] * len(self._traced.jaxpr.in_avals)
+        requested = self._traced.requested
+        if requested is None or requested.is_to_come:
+            places = [self._whole()] * len(self._traced.jaxpr.in_avals)
+        else:
+            places = [place or self._whole() for place in requested.inputs]
         if layout is not None:
             for i, sharding in zip(plan.kept, layout.inputs, strict=True):
                 places[i] = sharding
@@ -294,8 +338,8 @@ class Compiled:
                 wrong.append(f"* argument {name}: got {place}, compiled for {sharding}")
         if wrong:
             raise ValueError(
-                "Compiled object called with input sharding(s) does not match the sharding(s) the "
-                "computation was compiled with. Here are the mismatches:\n" + "\n".join(wrong)
+                "Computation was compiled for input shardings that disagree with the shardings of arguments passed to "
+                "it. Here are the mismatches:\n" + "\n".join(wrong)
             )
 
     @property
@@ -356,15 +400,17 @@ class Compiled:
     @api_boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         nums, names = self._traced._static
-        dynamic = tuple(x for i, x in enumerate(args) if i not in nums)
-        dynamic_kwargs = {k: v for k, v in kwargs.items() if k not in names}
-        leaves, in_tree = tree.flatten((dynamic, dynamic_kwargs))
+        leaves, in_tree = tree.flatten((args, kwargs))
+        if in_tree != self._traced.in_tree and self._traced._static:  # static arguments may be given as well
+            dynamic = tuple(x for i, x in enumerate(args) if i not in nums)
+            dynamic_kwargs = {k: v for k, v in kwargs.items() if k not in names}
+            leaves, in_tree = tree.flatten((dynamic, dynamic_kwargs))
         if in_tree != self._traced.in_tree:
             raise TypeError(
                 f"Function compiled with input pytree does not match the input pytree it was called "
                 f"with: compiled for {self._traced.in_tree}, called with {in_tree}"
             )
-        where = self._traced._arg_names
+        where, wrong = self._traced._arg_names, []
         for i, (x, want) in enumerate(zip(leaves, self._traced.jaxpr.in_avals, strict=True)):
             if isinstance(x, Tracer):
                 raise TypeError(
@@ -375,13 +421,14 @@ class Compiled:
             weak_ok = got.weak_type and got.shape == want.shape and type(x) in (int, float, complex)
             if (got.shape, got.dtype) != (want.shape, want.dtype) and not weak_ok:
                 name = where[i] if i < len(where) else f"leaf {i}"
-                raise TypeError(
-                    "Argument types differ from the types for which this computation was compiled. "
-                    f"Argument {name!r} compiled with {want.str_long()} and called with "
-                    f"{got.str_long()}"
-                )
-            if got.dtype != want.dtype:
+                wrong.append(f"Argument {name!r} compiled with {want.str_long()} and called with {got.str_long()}")
+            elif got.dtype != want.dtype:
                 leaves[i] = np.asarray(x, want.dtype)
+        if wrong:
+            raise TypeError(
+                "Argument types differ from the types for which this computation was compiled. The mismatches are:\n"
+                + "\n".join(wrong)
+            )
         if self._program.layout is not None:
             self._check_places(leaves)
         guards.check_transfers(leaves)

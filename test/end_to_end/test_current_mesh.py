@@ -191,3 +191,66 @@ def test_keys_are_put_and_constrained() -> None:
         out = put(keys) if put not in (lamina.device_put, lamina.reshard) else put(keys, place)
         assert out.sharding == place and out.dtype == keys.dtype
         np.testing.assert_array_equal(lamina.random.key_data(out), lamina.random.key_data(keys))
+
+
+@pytest.mark.skipif(missing() is not None, reason="needs lamina[sharding]")
+def test_programs_are_lowered_over_axes_and_compiled_for_devices() -> None:
+    axes = AbstractMesh((2, 2), ("x", "y"), (AxisType.Auto,) * 2)
+    like = lamina.ShapeDtypeStruct((8, 4), np.float32, sharding=NamedSharding(axes, P("x", "y")))
+    f = lamina.jit(lambda x: x @ x.T)
+    lowered = f.lower(like)
+    assert "num_partitions = 4" in lowered.as_text() and lowered.out_info.sharding is None
+    with pytest.raises(RuntimeError, match="device_assignment cannot be `None`"):
+        lowered.compile()
+    with pytest.raises(RuntimeError, match="Length of device_assignment 8 is not equal to the size 4"):
+        lowered.compile(device_assignment=lamina.devices())
+    devices = lamina.devices()[4:]
+    compiled = lowered.compile(device_assignment=devices)
+    x = lamina.device_put(np.arange(32.0).reshape(8, 4), NamedSharding(axes.over(devices), P("x", "y")))
+    out = compiled(x)
+    np.testing.assert_array_equal(out, np.asarray(x) @ np.asarray(x).T)
+    assert out.sharding == compiled.out_info.sharding and out.sharding.device_list == tuple(devices)
+    with pytest.raises(ValueError, match="must match the device_assignment calculated"):
+        f.lower(x).compile(device_assignment=lamina.devices()[:4])
+    with pytest.raises(ValueError, match="AbstractMesh size: 4 does not match the device assignment size: 2"):
+        lamina.jit(jnp.add).lower(like, lamina.device_put(x, NamedSharding(auto_mesh((2,), ("z",)), P("z"))))
+    with use_abstract_mesh(AbstractMesh((2,), ("x",), (AxisType.Explicit,))):
+        assert "num_partitions = 2" in f.lower(lamina.ShapeDtypeStruct((8, 4), np.float32)).as_text()
+
+
+@pytest.mark.skipif(missing() is not None, reason="needs lamina[sharding]")
+def test_a_programs_devices_under_other_axes() -> None:
+    mesh = lamina.make_mesh((2, 2), ("x", "y"))
+    other = mesh.abstract_mesh.update(axis_sizes=(4, 1), axis_names=("a", "b"))
+
+    @lamina.jit
+    def f(x):
+        x = jnp.sin(x)
+        with use_abstract_mesh(other):
+            return lamina.reshard(x, P(("a", "b"))) * 2
+
+    with lamina.set_mesh(mesh):
+        x = lamina.device_put(np.arange(16.0, dtype=np.float32).reshape(8, 2), P("x", "y"))
+        out = f(x)
+        assert out.sharding == NamedSharding(other.over(mesh.device_list), P(("a", "b")))
+        np.testing.assert_allclose(out, 2 * np.sin(np.asarray(x)), rtol=1e-6)
+
+
+def test_what_an_array_lies_on_says_what_axes_stand_for() -> None:
+    mesh = auto_mesh((2,), ("x",))
+    wanted = NamedSharding(mesh.abstract_mesh, P("x"))
+    constrained = lamina.lax.with_sharding_constraint(lamina.device_put(X, NamedSharding(mesh, P())), wanted)
+    assert constrained.sharding == NamedSharding(mesh, P("x"))
+    elsewhere = lamina.device_put(X, NamedSharding(auto_mesh((2,), ("y",)), P("y")))
+    for x, error, match in (
+        (X, ValueError, "requires the input passed should be a `lamina.Array`"),
+        (jnp.arange(8), TypeError, "The sharding on the input must be a `NamedSharding`"),
+        (elsewhere, ValueError, "Mesh shape of the input .* does not match the mesh shape of the target"),
+    ):
+        with pytest.raises(error, match=match):
+            lamina.lax.with_sharding_constraint(x, wanted)
+
+
+def test_unconstrained_needs_an_axis_of_the_partitioners() -> None:
+    with pytest.raises(ValueError, match=r"cannot contain `P.UNCONSTRAINED` when no mesh axis_types are `Auto`"):
+        NamedSharding(lamina.make_mesh((2,), ("x",)), P(P.UNCONSTRAINED))

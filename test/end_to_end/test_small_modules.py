@@ -57,13 +57,15 @@ def test_meshes_and_shardings():
     assert devices.shape == wanted.shape
     with pytest.raises(ValueError, match="must equal the product of mesh_shape"):
         mesh_utils.create_device_mesh((2, 3), lamina.devices()[:1])
-    mesh = Mesh(devices, ("x", "y"))
+    mesh = lamina.make_mesh((1, 1), ("x", "y"))
     place = NamedSharding(mesh, P("x"))
     x = np.arange(4.0, dtype=np.float32)
     spread = multihost_utils.host_local_array_to_global_array(x, mesh, P("x"))
     assert spread.sharding.spec == P("x")
     assert auto_axes(jnp.sin, out_sharding=place)(x).sharding == place
-    assert explicit_axes(lambda v: v, in_sharding=place)(x).sharding == place
+    with lamina.set_mesh(Mesh(devices, ("x", "y"))):
+        assert explicit_axes(jnp.sin, in_sharding=P("x"))(x).sharding.spec == P("x")
+        assert auto_axes(lambda v: v, out_sharding=P("x"))(x) is x  # they are
     with pytest.raises(TypeError, match="out_sharding"):
         auto_axes(jnp.sin)(x)
     assert jnp.dot(x[:, None], x[None], out_sharding=place).sharding == place

@@ -378,8 +378,8 @@ def if_divided(operands: Operands, out: ShapedArray, **params: Any) -> Dims:
     for dim, (before, after, names) in enumerate(zip(x.shape, out.shape, operands.dims[0])):
         if names and before != after and after % x.placed.parts(dim):
             raise ShardingTypeError(
-                f"{_DONE.get(operands.name, operands.name)} on sharded dims where out dim ({after}) is not divisible by mesh axes "
-                f"({x.placed.parts(dim)}) with spec {spec(operands.dims[0])} is not implemented. Reshard the "
-                "operand so that this dimension is not split"
+                f"{_DONE.get(operands.name, operands.name)} on sharded dims where out dim ({after}) is not divisible "
+                f"by mesh axes ({x.placed.parts(dim)}) with spec {spec(operands.dims[0])} is not implemented. Reshard "
+                "the operand so that this dimension is not split"
             )
     return operands.dims[0]

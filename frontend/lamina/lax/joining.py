@@ -177,8 +177,8 @@ def _split_placed(of: Operands, *out: ShapedArray, sizes: tuple[int, ...], axis:
     for size in sizes:
         if size % parts:
             raise ShardingTypeError(
-                f"split on sharded dims: sizes {sizes} of a sharded dimension are to be divisible by its {parts} parts, in "
-                f"{of.avals[0].str_short()}"
+                f"split on sharded dims: sizes {sizes} of a sharded dimension are to be divisible by its {parts} "
+                f"parts, in {of.avals[0].str_short()}"
             )
     return [of.dims[0]] * len(sizes)
 

@@ -15,8 +15,8 @@ from lamina.sharding.arrays import (
 from lamina.sharding.arrays import reshard as reshard
 from lamina.sharding.axis_kinds import auto_axes as auto_axes
 from lamina.sharding.axis_kinds import explicit_axes as explicit_axes
-from lamina.sharding.kinds import AbstractDevice as AbstractDevice
 from lamina.sharding.kinds import make_single_device_sharding as make_single_device_sharding
+from lamina.sharding.mesh import AbstractDevice as AbstractDevice
 from lamina.sharding.mesh import AbstractMesh as AbstractMesh
 from lamina.sharding.mesh import AxisType as AxisType
 from lamina.sharding.mesh import Mesh as Mesh

@@ -21,7 +21,8 @@ def auto_axes(
     that operations whose result is left open by their operands are no error in it.
 
     f             a function of arrays; None: a decorator is given.
-    axes          the name of an axis, or several; by default all.
+    axes          the name of an axis, or several; by default all. Where they are Auto already, f does as it would
+                  by itself.
     out_sharding  shardings or PartitionSpecs, a pytree prefix of the results: how they lie. Here or in
                   the call.
 
@@ -35,8 +36,10 @@ def auto_axes(
     """
 
     def apply(f: Callable[..., Any], place: Any, args: Any, kwargs: Any) -> Any:
-        outside = _mesh_of((args, kwargs))
+        outside = _mesh_of((args, kwargs), place)
         inside = outside.update_axis_types(_kinds(outside, axes, AxisType.Auto))
+        if inside == outside:
+            return f(*args, **kwargs)
         args, kwargs = _on(inside, (args, kwargs))
         with use_abstract_mesh(inside):
             out = f(*args, **kwargs)
@@ -53,7 +56,8 @@ def explicit_axes(
     them elsewhere.
 
     f            a function of arrays; None: a decorator is given.
-    axes         the name of an axis, or several; by default all.
+    axes         the name of an axis, or several; by default all. Where they are Explicit already, f does as it would
+                 by itself.
     in_sharding  shardings or PartitionSpecs, a pytree prefix of the arguments: how these lie. Here or in
                  the call.
 
@@ -67,8 +71,10 @@ def explicit_axes(
     """
 
     def apply(f: Callable[..., Any], place: Any, args: Any, kwargs: Any) -> Any:
-        outside = _mesh_of((args, kwargs))
+        outside = _mesh_of((args, kwargs), place)
         inside = outside.update_axis_types(_kinds(outside, axes, AxisType.Explicit))
+        if inside == outside:
+            return f(*args, **kwargs)
         with use_abstract_mesh(inside):
             args = reshard(_on(inside, args), place)
             out = f(*args, **_on(inside, kwargs))
@@ -94,11 +100,14 @@ def _with_place(
     return call
 
 
-def _mesh_of(values: Any) -> AbstractMesh:
-    """The axes of the current mesh, or of the mesh on which arrays lie."""
+def _mesh_of(values: Any, places: Any) -> AbstractMesh:
+    """The axes of the current mesh, or of that of the shardings given, or of the mesh on which arrays lie."""
     mesh = get_abstract_mesh()
     if not mesh.empty:
         return mesh
+    for place in tree.leaves(places):
+        if isinstance(place, NamedSharding):
+            return place.mesh.abstract_mesh
     for x in tree.leaves(values):
         placed = get_aval(x).placed if is_array_like(x) else None
         if placed is not None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from lamina.core import LINEAR, Primitive, ShapedArray, get_aval, tree
 from lamina.core.library import library
+from lamina.core.trace import Tracer, is_evaluating
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
@@ -24,7 +25,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     >>> print(f(jnp.arange(2)))
     [1 2]
     """
-    from lamina.sharding.mesh import get_abstract_mesh
+    from lamina.sharding.mesh import AbstractMesh, get_abstract_mesh
     from lamina.sharding.shardings import NamedSharding, Sharding, check_rank, over_current_mesh
     from lamina.sharding.spec import PartitionSpec
 
@@ -45,6 +46,8 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
             place = over
         if isinstance(place, NamedSharding):
             check_rank(place, get_aval(leaf).shape, "One of with_sharding_constraint arguments")
+            if isinstance(place.mesh, AbstractMesh) and is_evaluating() and not isinstance(leaf, Tracer):
+                _check_eager(leaf, place)
         if place is None:
             raise ValueError(
                 "One of with_sharding_constraint arguments got sharding None which is not allowed: give a "
@@ -56,6 +59,28 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         else:
             out.append(sharding_constraint_p.bind(leaf, sharding=place))
     return tree.unflatten(treedef, out)
+
+
+def _check_eager(x: Any, place: Any) -> None:
+    """Raises an error where an array does not say which devices a mesh without devices stands for."""
+    from lamina.core.array_class import Array
+    from lamina.sharding.shardings import NamedSharding
+
+    if not isinstance(x, Array):
+        raise ValueError(
+            f"with_sharding_constraint under {place} requires the input passed should be a `{library}.Array`, which "
+            f"says on which devices it is. Got {type(x).__name__}"
+        )
+    if not isinstance(x.sharding, NamedSharding):
+        raise TypeError(
+            "The sharding on the input must be a `NamedSharding` where that of with_sharding_constraint has an "
+            f"AbstractMesh. Got {x.sharding} and {place}"
+        )
+    if x.sharding.mesh.shape_tuple != place.mesh.shape_tuple:
+        raise ValueError(
+            f"Mesh shape of the input {x.sharding.mesh.shape_tuple} does not match the mesh shape of the target "
+            f"sharding {place.mesh.shape_tuple} in with_sharding_constraint"
+        )
 
 
 def _assert_lies(aval: ShapedArray, sharding: Any) -> None:
@@ -160,15 +185,15 @@ def _batching(args: Any, dims: Any, *, sharding: Any) -> Any:
     spmd = axes.batching().spmd_name
     if spmd and not isinstance(sharding, NamedSharding):
         raise ValueError(
-            f"If you are using spmd_axis_name parameter of {library}.vmap, please make sure to run your jitted function inside "
-            "the mesh context manager, and to constrain values by NamedShardings. Got the sharding of type "
-            f"{type(sharding).__name__} in with_sharding_constraint, and spmd_axis_name {spmd}"
+            f"If you are using spmd_axis_name parameter of {library}.vmap, please make sure to run your jitted "
+            "function inside the mesh context manager, and to constrain values by NamedShardings. Got the sharding "
+            f"of type {type(sharding).__name__} in with_sharding_constraint, and spmd_axis_name {spmd}"
         )
     if isinstance(sharding, NamedSharding):
         check_not_spread(spmd, sharding.spec, "with_sharding_constraint's sharding")
         entries = list(sharding.spec)
         entries += [None] * (get_aval(args[0]).ndim - 1 - len(entries))
-        entries.insert(dims[0], spmd or PartitionSpec.UNCONSTRAINED)
+        entries.insert(dims[0], spmd or (PartitionSpec.UNCONSTRAINED if sharding.mesh.auto_axes else None))
         sharding = NamedSharding(sharding.mesh, sharding.spec.with_entries(entries))
     return sharding_constraint_p.bind(args[0], sharding=sharding), dims[0]
 

@@ -67,14 +67,23 @@ def in_types(place: Any, what: str) -> NamedSharding:
 
 
 def on_devices(sharding: Sharding, meshes: Iterable[Any] = ()) -> Sharding:
-    """The same on the devices of one of these meshes, or of the current one, that has its axes.
+    """The same on the devices of one of these meshes, or of the current one: of one that has its axes, else of one
+    that has its size.
 
-    Raises ValueError where none has."""
+    Raises ValueError where there is none."""
     if not isinstance(sharding, NamedSharding) or isinstance(sharding.mesh, Mesh):
         return sharding
-    for mesh in (*meshes, get_mesh()):
-        if isinstance(mesh, Mesh) and mesh.shape_tuple == sharding.mesh.shape_tuple:
+    known = [mesh for mesh in (*meshes, get_mesh()) if isinstance(mesh, Mesh) and not mesh.empty]
+    for mesh in known:
+        if mesh.shape_tuple == sharding.mesh.shape_tuple:
             return NamedSharding(mesh, sharding.spec, memory_kind=sharding.memory_kind)
+    for mesh in known:
+        if mesh.size != sharding.mesh.size:
+            raise ValueError(
+                f"AbstractMesh size: {sharding.mesh.size} does not match the device assignment size: {mesh.size}. Got "
+                f"{sharding} in a program on {mesh}"
+            )
+        return NamedSharding(sharding.mesh.over(mesh.device_list), sharding.spec)
     raise ValueError(
         f"{sharding} is over a mesh without devices, and there is none with its axes: make one the current "
         "mesh (set_mesh), or give an array that lies on one"

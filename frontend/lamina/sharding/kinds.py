@@ -1,4 +1,4 @@
-"""Devices and types in the abstract: what a mesh is made of, what a value does along its axes."""
+"""Devices that are not there yet, and shardings on one device."""
 
 from __future__ import annotations
 
@@ -9,18 +9,13 @@ from lamina.sharding.shardings import SingleDeviceSharding
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class AbstractDevice:
-    """A kind of device, without one."""
+class DeviceToCome:
+    """One of the devices of a program that is lowered over a mesh without them: its position among those that
+    `compile` is given."""
 
-    device_kind: str
-    num_cores: int | None
-    platform: str
-
-    def __repr__(self) -> str:
-        return (
-            f"AbstractDevice(device_kind={self.device_kind}, num_cores={self.num_cores}, "
-            f"platform={self.platform})"
-        )
+    id: int
+    platform: str = "cpu"
+    process_index: int = 0
 
 
 def make_single_device_sharding(

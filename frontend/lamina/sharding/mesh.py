@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import math
 import operator
@@ -82,6 +83,12 @@ class _Axes:
         """Whether a shard_map maps over each of them."""
         return all(kind is AxisType.Manual for kind in self.axis_types)
 
+    def over(self, devices: Sequence[Any]) -> Mesh:
+        """A mesh of the same axes over these devices, as many as there are."""
+        grid = np.empty(self.size, dtype=object)
+        grid[:] = devices
+        return Mesh(grid.reshape(self.axis_sizes), self.axis_names, self.axis_types)
+
     def _of_type(self, kind: AxisType) -> tuple[Any, ...]:
         types = zip(self.axis_names, self.axis_types, strict=True)
         return tuple(name for name, its in types if its is kind)
@@ -121,12 +128,33 @@ def _types(axis_types: Any, names: Sequence[Any]) -> tuple[AxisType, ...]:
     return types
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class AbstractDevice:
+    """A kind of device, without one."""
+
+    device_kind: str
+    num_cores: int | None
+    platform: str
+
+    def __repr__(self) -> str:
+        return (
+            f"AbstractDevice(device_kind={self.device_kind}, num_cores={self.num_cores}, "
+            f"platform={self.platform})"
+        )
+
+
 class AbstractMesh(_Axes):
-    """A mesh's axes, without devices."""
+    """A mesh's axes, without devices. `abstract_device` says of which kind those would be."""
 
     def __init__(
-        self, axis_sizes: Sequence[int], axis_names: Sequence[Any], axis_types: Any = None
+        self,
+        axis_sizes: Sequence[int],
+        axis_names: Sequence[Any],
+        axis_types: Any = None,
+        *,
+        abstract_device: AbstractDevice | None = None,
     ) -> None:
+        self.abstract_device = abstract_device
         self.axis_sizes, self.axis_names = tuple(axis_sizes), _names(axis_names)
         if len(self.axis_sizes) != len(self.axis_names):
             raise ValueError(
@@ -141,13 +169,18 @@ class AbstractMesh(_Axes):
         return self
 
     def update(
-        self, axis_sizes: Any = None, axis_names: Any = None, axis_types: Any = None
+        self,
+        axis_sizes: Any = None,
+        axis_names: Any = None,
+        axis_types: Any = None,
+        abstract_device: AbstractDevice | None = None,
     ) -> AbstractMesh:
-        """A copy with other sizes, names or kinds of axes."""
+        """A copy with other sizes, names or kinds of axes, or of devices."""
         return AbstractMesh(
             self.axis_sizes if axis_sizes is None else axis_sizes,
             self.axis_names if axis_names is None else axis_names,
             self.axis_types if axis_types is None else axis_types,
+            abstract_device=abstract_device or self.abstract_device,
         )
 
     def update_axis_types(self, name_to_type: Mapping[Any, AxisType]) -> AbstractMesh:
@@ -160,10 +193,11 @@ class AbstractMesh(_Axes):
             isinstance(other, AbstractMesh)
             and self.shape_tuple == other.shape_tuple
             and self.axis_types == other.axis_types
+            and self.abstract_device == other.abstract_device
         )
 
     def __hash__(self) -> int:
-        return hash((self.shape_tuple, self.axis_types))
+        return hash((self.shape_tuple, self.axis_types, self.abstract_device))
 
     def __repr__(self) -> str:
         return f"AbstractMesh({self._shown()})"

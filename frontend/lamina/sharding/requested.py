@@ -9,6 +9,7 @@ LAMINA_LOG=partition, or is an error where arguments lie in several processes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from lamina import log_lines
 from lamina.control_flow.jit_call import jit_p
@@ -19,8 +20,9 @@ from lamina.records import Record
 from lamina.sharding.constraint import sharding_constraint_p
 from lamina.sharding.explicit import on_devices, sharding_of
 from lamina.sharding.grid import grid_of
+from lamina.sharding.kinds import DeviceToCome
 from lamina.sharding.manual import Manual
-from lamina.sharding.mesh import AbstractMesh, AxisType, Mesh, get_abstract_mesh
+from lamina.sharding.mesh import AbstractMesh, AxisType, Mesh, get_abstract_mesh, get_mesh
 from lamina.sharding.on_mesh import shard_map_p
 from lamina.sharding.shardings import NamedSharding, Sharding, check_divides
 from lamina.sharding.spec import PartitionSpec
@@ -55,6 +57,22 @@ class RequestedShardings(Record):
         wanted = self.outputs[result]
         return wanted is None or wanted == self.inputs[argument]
 
+    @property
+    def is_to_come(self) -> bool:
+        """Whether its devices are named when it is compiled."""
+        return isinstance(self.mesh.device_list[0], DeviceToCome)
+
+    def over(self, devices: Sequence[Any]) -> RequestedShardings:
+        """The same on these devices."""
+
+        def moved(place: NamedSharding | None) -> NamedSharding | None:
+            return None if place is None else place.update(mesh=place.mesh.over(devices))
+
+        meshes = tuple(mesh.over(devices) for mesh in self.meshes)
+        return RequestedShardings(
+            meshes[0], meshes, tuple(map(moved, self.inputs)), tuple(map(moved, self.outputs))
+        )
+
     def of(self, inputs: Sequence[int], outputs: Sequence[int]) -> RequestedShardings:
         """The same for a program of some of the arguments and the results."""
         return RequestedShardings(
@@ -66,17 +84,26 @@ class RequestedShardings(Record):
 
 
 def requested_shardings(
-    closed: ClosedJaxpr, inputs: Places, outputs: Places, names: Callable[[int], str], function: str
+    closed: ClosedJaxpr,
+    inputs: Places,
+    outputs: Places,
+    names: Callable[[int], str],
+    function: str,
+    *,
+    ahead: bool = False,
 ) -> RequestedShardings | None:
     """What is asked of a program that is to be partitioned; None for one that is not.
 
     inputs, outputs  where arguments lie and results are to, as far as that was said.
     names            what the arguments are called, in messages.
+    ahead            whether it is lowered ahead of its calls: then axes alone will do, whose devices are to come.
 
     Raises ValueError where arguments, results and the program are on different devices.
     """
     within = _meshes_within(closed)
     known = [*(getattr(place, "mesh", None) for place in inputs), *within]
+    if ahead:
+        known += _devices_to_come([*known, *(getattr(place, "mesh", None) for place in outputs)])
     inputs = [_on_devices(place, known) for place in inputs]
     is_whole = not within and all(map(_is_whole, inputs)) and not any(outputs)
     outputs = [
@@ -89,6 +116,8 @@ def requested_shardings(
         return None
     every = dict.fromkeys((*given, *within))
     mesh = next(iter(every))
+    is_whole = is_whole and not isinstance(mesh.device_list[0], DeviceToCome)  # what will be given is not known
+    every |= dict.fromkeys(_of_axes_within(closed, mesh))
     _check_devices(mesh, list(every), inputs, closed, names, function)
     if mesh.size < 2 or _is_by_hand(closed) or (is_whole and all(map(_is_whole, outputs))):
         return None
@@ -114,6 +143,29 @@ def requested_shardings(
         tuple(map(_named, inputs)),
         tuple(map(_named, outputs)),
     )
+
+
+def _devices_to_come(meshes: Sequence[Mesh | AbstractMesh | None]) -> list[Mesh]:
+    """A mesh over devices that are named later, where only axes are known."""
+    found = [mesh for mesh in (*meshes, get_mesh(), get_abstract_mesh()) if mesh is not None and not mesh.empty]
+    if not found or any(isinstance(mesh, Mesh) for mesh in found):
+        return []
+    return [found[0].over(list(map(DeviceToCome, range(found[0].size))))]
+
+
+def _of_axes_within(closed: ClosedJaxpr, mesh: Mesh) -> Iterator[Mesh]:
+    """The program's mesh cut into other axes that it names (use_abstract_mesh)."""
+    for axes in _axes_within(closed):
+        if axes.size == mesh.size and not set(axes.shape_tuple) <= set(mesh.shape_tuple):
+            yield axes.over(mesh.device_list)
+
+
+@cache_on_jaxpr
+def _axes_within(closed: ClosedJaxpr) -> tuple[AbstractMesh, ...]:
+    """The meshes without devices that constraints name."""
+    shardings = (e.params["sharding"] for e in all_equations(closed.jaxpr) if e.primitive is sharding_constraint_p)
+    found = (s.mesh for s in shardings if isinstance(s, NamedSharding) and isinstance(s.mesh, AbstractMesh))
+    return tuple(dict.fromkeys(found))
 
 
 def _is_whole(place: Sharding | None) -> bool:

@@ -178,8 +178,8 @@ def _manual(mesh: Any, axis_names: Any, auto: Any, check: bool) -> Manual:
         )
     if mesh.empty:
         raise ValueError(
-            "shard_map requires a non-empty mesh. The context mesh cannot be empty: give shard_map a mesh, or use one as a context "
-            f"(`with mesh:` or `{library}.set_mesh(mesh)`)"
+            "shard_map requires a non-empty mesh. The context mesh cannot be empty: give shard_map a mesh, or use one "
+            f"as a context (`with mesh:` or `{library}.set_mesh(mesh)`)"
         )
     bound = set() if outer is None else {n for n, _ in axes.bound() if n in outer.mesh.axis_names}
     names = set(axis_names or set(mesh.axis_names) - (bound if axis_names is None else set()))

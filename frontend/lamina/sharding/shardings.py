@@ -266,6 +266,11 @@ def over_current_mesh(spec: PartitionSpec) -> NamedSharding | None:
 def check_spec(mesh: Mesh | AbstractMesh, spec: PartitionSpec) -> None:
     """Raises ValueError where a spec names what the mesh does not have, or something twice."""
     names = spec.names()
+    if PartitionSpec.UNCONSTRAINED in tuple(spec) and mesh.axis_names and not mesh.auto_axes:
+        raise ValueError(
+            f"{spec} cannot contain `P.UNCONSTRAINED` when no mesh axis_types are `Auto`: there is no axis that it "
+            f"leaves to the partitioner in {mesh}"
+        )
     for name in names:
         if name not in mesh.axis_names:
             raise ValueError(
