@@ -90,6 +90,7 @@ def connect() -> None:
     trace.register_value_type(ArrayImpl, _array_aval)
     trace.register_type_alone(shape_dtype.ShapeDtypeStruct, lambda x: x.aval)
     trace.register_value_type(KeyArray, lambda x: x.aval, lambda x: x.packed)
+    runtime.register_node(KeyArray, lambda keys: ((keys.packed,), keys.dtype))  # a leaf, as its array is
     trace.set_eval_trace(EvalTrace(programs.compile_primitive, programs.run_jaxpr))
     trace.observe_tracing(runtime.set_tracing)
     config.on_change(_settings_changed)

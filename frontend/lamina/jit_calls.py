@@ -19,7 +19,7 @@ from lamina.core.value_tables import as_own_arrays
 from lamina.interpreters.staging import is_staging
 from lamina.jit_options import JitOptions
 from lamina.jit_traces import TracedCall, shown_name, trace_call
-from lamina.key_array import PhysicalEntry
+from lamina.key_array import PhysicalEntry, of_fast_path
 from lamina.runtime import FastPathEntry
 
 
@@ -67,7 +67,7 @@ def call_new(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any])
     ):
         return _call_placed(options, traced, entry, leaves, constraints), None
     # Containers and leaves that the fast path can't read come through here on each call.
-    return entry(leaves), entry
+    return entry(leaves), of_fast_path(entry)
 
 
 def _placed_arguments(

@@ -18,7 +18,7 @@ from lamina.core.trace import Tracer, get_aval
 from lamina.core.tracebacks import FilteredTracebacks
 from lamina.core.value_tables import as_own_arrays
 from lamina.core.weak_cache import cache_on_jaxpr
-from lamina.key_array import PhysicalEntry, as_logical
+from lamina.key_array import PhysicalEntry, as_logical, of_fast_path
 from lamina.program_key import program_key
 from lamina.program_plan import Plan, beyond_memory, plan_program
 from lamina.records import Record
@@ -301,17 +301,13 @@ def compile_primitive(primitive: Primitive, params: dict[str, Any]) -> Callable[
     """The function that applies one primitive to arrays; compiles once for each types of operands."""
     from lamina.interpreters.staging import trace_to_jaxpr
 
-    of_keys: dict[Any, Any] = {}  # what the fast path does not read
-    of_places: dict[Any, Any] = {}  # and what is placed: by types and shardings
+    of_places: dict[Any, Any] = {}  # by types and shardings
 
     def miss(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         guards.check_transfers(args)
         guards.refuse_execution(primitive.name)
         args = tuple(as_own_arrays(args))
         device = _device_of(args, primitive.name)
-        signature = tuple(map(get_aval, args)) if of_keys else ()
-        if signature in of_keys and device is None and current_mesh.of_programs() is None:
-            return of_keys[signature](args), None
         if of_places and not value_checks.active():
             entry = of_places.get(_key_of_places(args))
             if entry is not None:
@@ -345,9 +341,7 @@ def compile_primitive(primitive: Primitive, params: dict[str, Any]) -> Callable[
                 of_places.clear()
             of_places[_key_of_places(args)] = entry
             return _run_placed(primitive.name, entry, args), None
-        if isinstance(entry, PhysicalEntry) and device is None:
-            of_keys[tuple(map(get_aval, args))] = entry
-        return entry(list(args)), entry
+        return entry(list(args)), of_fast_path(entry)
 
     return CompiledFunction(miss)
 

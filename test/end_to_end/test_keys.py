@@ -160,3 +160,23 @@ def test_keys_are_not_computed_with(kind, message, call):
     if "key<fry>" in message and "grad" not in message:
         with pytest.raises(kind):
             lamina.jit(lambda k: call(LAMINA, k))(random.key(0))
+
+
+def test_calls_with_keys_are_known_to_the_fast_path():
+    def draw(key, x):
+        return random.split(key), random.normal(key, (3,)) + x
+
+    f, again = lamina.jit(draw), lamina.jit(draw)
+    key, x = random.key(0), np.float32(1)
+    (keys, drawn) = f(key, x)
+    assert f.cache_size() == 1
+    assert keys.dtype == key.dtype and keys.shape == (2,)
+    np.testing.assert_array_equal(drawn, again(key, x)[1])
+    np.testing.assert_array_equal(drawn, f(random.clone(key), x)[1])
+    assert f.cache_size() == 1
+    other = f(random.key(0, impl="rbg"), x)  # of as many dimensions, but another dtype
+    assert f.cache_size() == 2 and other[0].dtype != key.dtype
+    f(random.split(key)[1], x)
+    assert f.cache_size() == 2
+    with pytest.raises(ValueError, match="single key"):
+        f(keys, x)  # split takes one key
