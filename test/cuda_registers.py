@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 from cuda_classes import Class, classes
+from cuda_sass import Machine, disassembled
 
 ARCHITECTURES = ("sm_80", "sm_90a", "sm_100a")
 TABLE = Path(__file__).parents[1] / "docs" / "cuda-registers.md"
@@ -34,24 +35,31 @@ INSTRUCTIONS = {
 
 @dataclass(frozen=True)
 class Taken:
-    """The most that a kernel of a class takes: registers of a thread, bytes a block shares; and what
-    its PTX has of `INSTRUCTIONS`, with the tilings of products."""
+    """The most that a kernel of a class takes: registers of a thread, bytes a block shares, the machine's
+    instructions; what its PTX has of `INSTRUCTIONS`, with the tilings of products, and the machine's tensor
+    instructions."""
 
     registers: int
     shared: int
+    code: int
     instructions: str
+    tensor: str
 
 
-def taken(of: Class, arch: str) -> Taken:
-    """What the kernels of a class take; fails where one spills, keeps arrays in local memory, or has
-    products of warpgroups one after the other."""
+def taken(of: Class, arch: str, looks: bool = True) -> Taken:
+    """What the kernels of a class take; fails where one spills, keeps arrays in local memory, has products of
+    warpgroups one after the other, or where the assembler made of an instruction something slower than it says.
+    `looks`: whether they are disassembled."""
     program = of.program(arch)
     registers = shared = 0
+    machine = Machine(0, ())
     for kernel in program.kernels.values():
         assert f".target {arch}\n" in kernel.ptx
         code, found = kernel.cubin(program.target)
         assert code.startswith(b"\x7fELF")
         assert set(found) == {launch.name for launch in kernel.launches}
+        if looks:
+            machine = machine.joined(disassembled(code, set(found)))
         for launch in kernel.launches:
             used = found[launch.name]
             assert used.spill_stores == used.spill_loads == used.stack_bytes == 0, (of.name, used)
@@ -63,7 +71,8 @@ def taken(of: Class, arch: str) -> Taken:
     texts = "".join(kernel.texts["gpu"] for kernel in program.kernels.values())
     tilings = [f"({tiling})" for tiling in dict.fromkeys(re.findall(r'lamina.tiling = "([^,"]+)', texts))]
     seen = [name for name, pattern in INSTRUCTIONS.items() if re.search(pattern, ptx)]
-    return Taken(registers, shared, " ".join(seen + tilings))
+    assert not looks or not machine.lacks(seen), (of.name, arch, machine.lacks(seen))
+    return Taken(registers, shared, machine.instructions, " ".join(seen + tilings), machine.tensor)
 
 
 def read() -> dict[str, dict[str, Taken]]:
@@ -71,21 +80,26 @@ def read() -> dict[str, dict[str, Taken]]:
     found = {}
     for line in TABLE.read_text().splitlines():
         if line.startswith("| ") and not line.startswith("| class"):
-            name, *numbers, same = line.strip("| ").split(" | ")
-            names = same.split("; ") * (3 if ";" not in same else 1)
+            name, *numbers, ptx, sass = line.strip("| ").split(" | ")
+            texts = [[each.replace("–", "") for each in _by_architecture(cell)] for cell in (ptx, sass)]
             found[name] = {
-                arch: Taken(int(numbers[n]), int(numbers[n + 3]), names[n].replace("–", ""))
+                arch: Taken(*(int(numbers[n + 3 * kind]) for kind in range(3)), *(each[n] for each in texts))
                 for n, arch in enumerate(ARCHITECTURES)
             }
     return found
 
 
+def _by_architecture(cell: str) -> list[str]:
+    return cell.split("; ") if ";" in cell else [cell] * len(ARCHITECTURES)
+
+
 def _row(number: int) -> str:
     one = classes()[number]
     found = [astuple(taken(one, arch)) for arch in ARCHITECTURES]
-    registers, shared, names = zip(*found)
-    instructions = [each or "–" for each in (names[:1] if len(set(names)) == 1 else names)]
-    return f"| {' | '.join(map(str, [one.name, *registers, *shared, '; '.join(instructions)]))} |"
+    registers, shared, code, *texts = zip(*found)
+    cells = [[each or "–" for each in (names[:1] if len(set(names)) == 1 else names)] for names in texts]
+    numbers = [*registers, *shared, *code]
+    return f"| {' | '.join(map(str, [one.name, *numbers, *map('; '.join, cells)]))} |"
 
 
 def main() -> None:
@@ -101,17 +115,21 @@ def main() -> None:
     with ProcessPoolExecutor(2) as pool:
         new = dict(zip(wanted, pool.map(_row, wanted)))
     rows = [new[n] if n in new else old[name] for n, name in enumerate(names)]
+    columns = " | ".join(ARCHITECTURES)
     TABLE.write_text(f"""# What kernels for GPUs take
 
 By class of kernel and architecture, as nvJitLink says: the registers of a thread, rounded up to eights,
-and the bytes of shared memory of a block, the most of any kernel of the class. None spills. Then what
-the PTX has of what makes kernels fast, accesses of 16 and 8 bytes and instructions; where architectures
-differ, for each.
+the bytes of shared memory of a block and, as nvdisasm shows it, how many of the machine's instructions its code has,
+the most of any kernel of the class. None spills or uses local memory. Then what
+the PTX has of what makes kernels fast, accesses of 16 and 8 bytes and instructions, all of which the machine's
+code has, too (`test/cuda_sass.py`); and of that the tensor instructions, and CALL where it calls a function, as for
+quotients of extreme numbers. Where architectures differ, for each. (Of f8 for `mma.sync` the assembler makes f16 on
+these architectures, hence HMMA.)
 `make gpu-registers` writes this page, `test_cuda_registers.py` holds it. "Benchmarks" are at the sizes
 that `make gpu-check` measures.
 
-| class | {" | ".join(ARCHITECTURES)} | shared: {" | ".join(ARCHITECTURES)} | PTX |
-|---|{"--:|" * 2 * len(ARCHITECTURES)}---|
+| class | {columns} | shared: {columns} | code: {columns} | PTX | SASS |
+|---|{"--:|" * 3 * len(ARCHITECTURES)}---|---|
 {chr(10).join(rows)}
 """)
 

@@ -5,6 +5,8 @@ The rates are those of an H100, in cycles of a multiprocessor or in seconds; the
 
 MULTIPROCESSORS = {75: 40, 80: 108, 86: 84, 87: 16, 89: 128, 90: 132, 100: 148, 103: 148, 120: 170, 121: 48}
 """Of the largest GPU of each compute capability."""
+F8_AS_F16 = (90, 100, 103)
+"""Compute capabilities whose assembler widens the f8 that warps multiply: only larger units take them as they are."""
 FILLING_BLOCKS = 1024
 """Blocks of 256 threads that keep any GPU busy until all end at about the same time."""
 FILLING_WARPS = 1024

@@ -86,3 +86,52 @@ def test_a_copy_must_be_waited_for() -> None:
 )  # fmt: skip
 def test_counts_what_accesses_cost(body: str, sectors: int, conflicts: int) -> None:
     assert _counts(body) == (sectors, conflicts)
+
+
+_BLOCKS = """mov.u32 %r1, %ctaid.x;
+mul.wide.u32 %rd2, %r1, 4;
+add.s64 %rd3, %rd1, %rd2;
+"""
+_LAST = """st.global.b32 [%rd3+64], %r1;
+atom.global.add.u32 %r4, [%rd1], 1;
+setp.eq.s32 %p1, %r4, 3;
+@!%p1 bra $3;
+ld.global.b32 %r5, [%rd1+64];
+ld.global.b32 %r6, [%rd1+68];
+ld.global.b32 %r7, [%rd1+72];
+add.s32 %r5, %r5, %r6;
+add.s32 %r5, %r5, %r7;
+st.global.b32 [%rd1+128], %r5;
+$3:
+"""
+
+
+def _run_blocks(body: str, seed: int) -> np.ndarray:
+    out = np.zeros(64, np.int32)
+    program = ptx.Program(_HEAD + _BLOCKS + body + "ret;\n}\n")
+    program.launch("k", (4,), (1,), [ptx.Pointer(out)], seed=seed)
+    return out
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(
+    "body",
+    [
+        "st.global.b32 [%rd1], %r1;\n",
+        "st.global.b32 [%rd3+4], %r1;\nld.global.b32 %r5, [%rd1+8];\nst.global.b32 [%rd3+64], %r5;\n",
+        "ld.global.b32 %r5, [%rd1+8];\nadd.s32 %r5, %r5, %r1;\nadd.s32 %r5, %r5, 1;\nst.global.b32 [%rd3], %r5;\n",
+        _LAST.replace("atom.global.add.u32 %r4, [%rd1], 1;\n", "mov.b32 %r4, 3;\n"),
+        _LAST.replace("%r4, [%rd1], 1;\n", "%r4, [%rd3], 1;\n").replace("%r4, 3;", "%r4, 0;"),
+    ],
+)
+def test_blocks_race(body: str, seed: int) -> None:
+    """In whatever order they run."""
+    with pytest.raises(ptx.PtxError, match="race: .*block.* of global memory"):
+        _run_blocks(body, seed)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_blocks_that_know_of_each_other_race_not(seed: int) -> None:
+    assert _run_blocks(_LAST, seed)[32] == 0 + 1 + 2
+    _run_blocks("mov.b32 %r5, 7;\nst.global.b32 [%rd1], %r5;\n", seed)  # all the same
+    _run_blocks("st.relaxed.gpu.global.b32 [%rd1], %r1;\n", seed)

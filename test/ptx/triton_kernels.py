@@ -31,6 +31,8 @@ def elementwise(x, y, out, n, KIND: tl.constexpr, BLOCK: tl.constexpr):
         c = tl.minimum(a, b, propagate_nan=tl.PropagateNan.ALL)
     elif KIND == "select":
         c = tl.where(a < b, a, b * 2)
+    elif KIND == "exact exp":
+        c = libdevice.exp(a) + b
     elif KIND == "exp":
         c = tl.exp(a) + b
     elif KIND == "transcendental":

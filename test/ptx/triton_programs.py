@@ -74,6 +74,7 @@ _ELEMENTWISE: dict[str, Callable[[Any, Any], Any]] = {
     "minimum nan": np.minimum,
     "select": lambda a, b: np.where(a < b, a, b * 2),
     "exp": lambda a, b: np.exp(a) + b,
+    "exact exp": lambda a, b: np.exp(a) + b,
     "transcendental": lambda a, b: (
         np.sin(a) * np.cos(b) + np.log(abs(a) + 1) + np.sqrt(abs(b)) + 1 / np.sqrt(b * b + 1)
     ),
@@ -133,6 +134,7 @@ _elementwise("high product", "u32")
 for _kind in ("exp", "transcendental", "erf", "rounding", "remainder"):
     _elementwise(_kind, "fp32", warps=8, tolerance=2e-6)
 _elementwise("transcendental", "fp64", tolerance=1e-13)
+_elementwise("exact exp", "fp32", tolerance=3e-7)
 
 
 def _convert(source: str, target: str, n: int = 3000) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from lamina.dialects.vendors import ir, vector
 from lamina.passes.gpu.device.kernels import Kernels
 from lamina.passes.gpu.device.threads import WARP, barrier, below, gpu_id, strided, zero_of
+from lamina.passes.gpu.machine import F8_AS_F16
 from lamina.passes.gpu.product.block import Arena, Block, emit_product
 from lamina.passes.gpu.product.copies import AsyncCopies, RegisterCopies, TileShape, copy_elements
 from lamina.passes.gpu.product.fragments import Groups, fragment, multiply_add, part, rounded
@@ -58,9 +59,9 @@ def tensor_core_for(product: Product, arch: str, tf32: bool) -> TensorCore | Non
         kind = _KINDS.get((str(element), wide, total))
         if kind is not None and made >= kind[1]:
             left, right = (ops[:-1] for ops in before)
-            return TensorCore(_unit(kind[0], element, made), element, (left, right))
+            return TensorCore(mma_unit(kind[0], element, made), element, (left, right))
     if tf32 and wide == total == "f32" and not any(_is_converted(product, f) for f in factors):
-        return TensorCore(_unit("tf32", product.element, made), product.element, before)
+        return TensorCore(mma_unit("tf32", product.element, made), product.element, before)
     return None
 
 
@@ -74,10 +75,12 @@ _KINDS = {
 }
 
 
-def _unit(kind: str, element: ir.Type, made: int) -> Unit:
+def mma_unit(kind: str, element: ir.Type, made: int) -> Unit:
+    """Warps that multiply elements of a type, by what the instruction calls it, on a generation of GPUs."""
     size = element_bytes(element)
     rate = max((at, rate) for at, rate in _RATES.items() if at <= made)[1]
-    return Unit(f"mma.{kind}", rate * 2 / size, size)
+    is_widened = size == 1 and isinstance(element, ir.FloatType) and made in F8_AS_F16
+    return Unit(f"mma.{kind}", rate if is_widened else rate * 2 / size, size)
 
 
 def _narrow(product: Product, factor: Factor) -> ir.Type | None:

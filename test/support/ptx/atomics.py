@@ -61,6 +61,7 @@ def _atomic(d: Decoder, one: Instruction) -> Do:
                 order_of = lanes[np.isin(lanes, which)] if which.size < lanes.size else lanes
                 spot = np.zeros(g.index.size, np.int64)
                 spot[which] = place
+                m.blocks_may_meet(of, spot[order_of], g.index[order_of])
                 _one_by_one(
                     of,
                     spot,

@@ -14,6 +14,7 @@ from support.ptx.decode import Decoder
 from support.ptx.errors import PtxError, UnknownPtx
 from support.ptx.machine import GLOBAL_BASE, Code, Wave
 from support.ptx.memory import Space
+from support.ptx.races import BlockRaces
 from support.ptx.syntax import Module, Variable, parse
 
 _LANES = 1 << 13  # in a wave
@@ -89,8 +90,9 @@ class Program:
             Wave(code, grid, block, order[n : n + size], spaces, shared, random, strict)
             for n in range(0, order.size, size)
         ]
+        between = None if measures else BlockRaces.of(memory, code.unit)
         for wave in waves:
-            wave.extra["maps"], wave.measures = maps, measures
+            wave.extra["maps"], wave.measures, wave.between = maps, measures, between
         self._run(waves, memory)
         for pointer in pointers:
             at = pointer.address - GLOBAL_BASE

@@ -14,7 +14,7 @@ import numpy as np
 from support.ptx import costs
 from support.ptx.errors import PtxError
 from support.ptx.memory import Space
-from support.ptx.races import Races
+from support.ptx.races import BlockRaces, Races
 
 SECTORS, CONFLICTS, WARPS = "global sectors", "bank conflicts", "instructions of warps"
 """What is counted beside instructions."""
@@ -114,6 +114,7 @@ class Wave:
             if shared_size
             else None
         )
+        self.between: BlockRaces | None = None
         self.barriers: dict[tuple[int, int], Barrier] = {}
         self.counts: Counter[str] = Counter()
         self.turns = self.patience = 0
@@ -286,7 +287,8 @@ class Wave:
 
     # ---- who saw what ----------------------------------------------------------------------------
     def watch(
-        self, of: Space, place: np.ndarray, size: int, lanes: np.ndarray, data: np.ndarray | None, what: object
+        self, of: Space, place: np.ndarray, size: int, lanes: np.ndarray, data: np.ndarray | None, what: object,
+        weak: bool = True,
     ) -> None:  # fmt: skip
         """An access of memory; of a write the bytes."""
         if self.measures and of.name == "global":
@@ -294,6 +296,10 @@ class Wave:
         elif self.measures and of.name == "shared":
             warp, lane = self.warp[lanes], self.lane[lanes]
             self.counts[CONFLICTS] += costs.conflicts(place, size, warp, lane)
+        if of.name == "global" and not weak:
+            self.blocks_may_meet(of, place, lanes)
+        elif of.name == "global" and self.between is not None and place.size:
+            self.between.check(of, place, size, self.blocks[self.row[lanes]], data, what)
         if of.name != "shared" or not place.size:
             return
         if self.races is not None:
@@ -302,6 +308,11 @@ class Wave:
             self.wrote(place, size, lanes)
             if self.is_read(place):
                 raise PtxError(f"{what}: race: a product still reads what is overwritten")
+
+    def blocks_may_meet(self, of: Space, place: np.ndarray, lanes: np.ndarray) -> None:
+        """An atomic operation, or another access by which blocks wait for each other."""
+        if of.name == "global" and self.between is not None:
+            self.between.meet(place, self.blocks[self.row[lanes]])
 
     def warps_meet(self, g: Group) -> None:
         """Lanes of warps have waited for each other."""

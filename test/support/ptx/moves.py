@@ -57,15 +57,15 @@ def parts(m: Wave, space: str | None, address: np.ndarray, lanes: np.ndarray, si
 
 
 def load(
-    m: Wave, g: Group, space: str | None, address: np.ndarray, size: int, what: object
+    m: Wave, g: Group, space: str | None, address: np.ndarray, size: int, what: object, weak: bool = True
 ) -> np.ndarray:
-    """Rows of bytes, one for each lane of the group."""
+    """Rows of bytes, one for each lane of the group. `weak`: blocks don't wait for each other by it."""
     at = address if g.all else address[g.index]
     found = np.empty((g.index.size, size), np.uint8)
     for of, place, which in parts(m, space, at, g.index, size, what):
         words = of.read(place, size, what)
         bytes_ = np.ascontiguousarray(words).view(np.uint8).reshape(-1, size)
-        m.watch(of, place, size, g.index[which], None, what)
+        m.watch(of, place, size, g.index[which], None, what, weak)
         if which.size == g.index.size:
             return bytes_
         found[which] = bytes_
@@ -73,7 +73,7 @@ def load(
 
 
 def store(
-    m: Wave, g: Group, space: str | None, address: np.ndarray, bytes_: np.ndarray, what: object
+    m: Wave, g: Group, space: str | None, address: np.ndarray, bytes_: np.ndarray, what: object, weak: bool = True
 ) -> None:
     """Rows of bytes, one for each lane of the group."""
     size = bytes_.shape[1]
@@ -83,7 +83,7 @@ def store(
             raise PtxError(f"{what}: a kernel's parameters can't be written")
         mine = bytes_ if which.size == g.index.size else bytes_[which]
         words = np.ascontiguousarray(mine).view(WORD[min(size, 8)])
-        m.watch(of, place, size, g.index[which], mine, what)
+        m.watch(of, place, size, g.index[which], mine, what, weak)
         of.write(place, size, words if size > 8 else words[:, 0], what)
 
 
@@ -102,10 +102,11 @@ def space_of(modifiers: Modifiers) -> str | None:
             "param::func": "param"}.get(found or "", found)  # fmt: skip
 
 
-def _access(d: Decoder, one: Instruction) -> tuple[str | None, str, int, Modifiers]:
+def _access(d: Decoder, one: Instruction) -> tuple[str | None, str, int, bool]:
+    """Space, type, how many, and whether it is weak."""
     modifiers = Modifiers(one)
     type_ = modifiers.type()
-    modifiers.one(ORDERS)
+    weak = modifiers.one(ORDERS, "weak") == "weak"
     modifiers.one(SCOPES)
     space = space_of(modifiers)
     while modifiers.has(*_CACHES, "level::cache_hint", "L2::cache_hint"):
@@ -113,11 +114,11 @@ def _access(d: Decoder, one: Instruction) -> tuple[str | None, str, int, Modifie
     count = int(modifiers.one(("v2", "v4", "v8"), "v1")[1:])
     modifiers.end()
     d.code.unit = min(d.code.unit, size_of(type_) * count)
-    return space, type_, count, modifiers
+    return space, type_, count, weak
 
 
 def _ld(d: Decoder, one: Instruction) -> Do:
-    space, type_, count, _ = _access(d, one)
+    space, type_, count, weak = _access(d, one)
     of_variable, address = d.address(one.operands[1], one)
     space = of_variable if space == "param" and of_variable else space
     writes = d.writes(one.operands[0], type_, one)
@@ -125,7 +126,7 @@ def _ld(d: Decoder, one: Instruction) -> Do:
     size, dtype = size_of(type_), DTYPES[type_]
 
     def do(m: Wave, g: Group) -> None:
-        bytes_ = load(m, g, space, address(m), size * count, one)
+        bytes_ = load(m, g, space, address(m), size * count, one, weak)
         values = bytes_.view(dtype)
         for n, write in enumerate(writes):
             write(m, g, expanded(m, g, values[:, n]))
@@ -134,7 +135,7 @@ def _ld(d: Decoder, one: Instruction) -> Do:
 
 
 def _st(d: Decoder, one: Instruction) -> Do:
-    space, type_, count, _ = _access(d, one)
+    space, type_, count, weak = _access(d, one)
     of_variable, address = d.address(one.operands[0], one)
     space = of_variable if space == "param" and of_variable else space
     reads = d.reads(one.operands[1], type_, one)
@@ -143,7 +144,7 @@ def _st(d: Decoder, one: Instruction) -> Do:
     def do(m: Wave, g: Group) -> None:
         columns = [read(m) if g.all else read(m)[g.index] for read in reads]
         values = columns[0][:, None] if count == 1 else np.stack(columns, axis=1)
-        store(m, g, space, address(m), np.ascontiguousarray(values).view(np.uint8), one)
+        store(m, g, space, address(m), np.ascontiguousarray(values).view(np.uint8), one, weak)
 
     return do
 
