@@ -8,6 +8,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict, defaultdict
+from typing import Any
+
 from lamina import config, errors, runtime
 from lamina.array import ArrayImpl, Device
 from lamina.core import current_mesh, trace
@@ -29,6 +32,11 @@ def _array_aval(x: ArrayImpl) -> ShapedArray:
     elif aval.placed is not None and config.remove_size_one_mesh_axis_from_type.value:
         return ShapedArray(x.shape, x.dtype, x.weak_type, sharding=x.placement)
     return aval
+
+
+def _parts_of_defaultdict(d: defaultdict[Any, Any]) -> tuple[Any, Any]:
+    keys = sorted(d)
+    return [d[key] for key in keys], (d.default_factory, *keys)
 
 
 def _settings_changed(scope: str) -> None:
@@ -90,6 +98,8 @@ def connect() -> None:
     trace.register_value_type(ArrayImpl, _array_aval)
     trace.register_type_alone(shape_dtype.ShapeDtypeStruct, lambda x: x.aval)
     trace.register_value_type(KeyArray, lambda x: x.aval, lambda x: x.packed)
+    runtime.register_node(OrderedDict, lambda d: (tuple(d.values()), tuple(d)))
+    runtime.register_node(defaultdict, _parts_of_defaultdict)
     runtime.register_node(KeyArray, lambda keys: ((keys.packed,), keys.dtype))  # a leaf, as its array is
     trace.set_eval_trace(EvalTrace(programs.compile_primitive, programs.run_jaxpr))
     trace.observe_tracing(runtime.set_tracing)

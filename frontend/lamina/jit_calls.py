@@ -58,7 +58,7 @@ def call_new(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any])
 
         entry = functools.partial(timed_call, f"jit({options.name})", entry)
     if (
-        any(isinstance(x, ArrayImpl) and x.placement is not None and x.device_number is None for x in leaves)
+        _is_pythons(options, traced, leaves)
         or constraints
         or current_mesh.of_programs() is not None
         or options.out_shardings is not None
@@ -68,6 +68,16 @@ def call_new(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any])
         return _call_placed(options, traced, entry, leaves, constraints), None
     # Containers and leaves that the fast path can't read come through here on each call.
     return entry(leaves), of_fast_path(entry)
+
+
+def _is_pythons(options: JitOptions, traced: TracedCall, leaves: list[Any]) -> bool:
+    """Whether arguments are placed otherwise than on one CPU device, of which the fast path knows."""
+    if not any(isinstance(x, ArrayImpl) and x.placement is not None and x.device_number is None for x in leaves):
+        return False
+    from lamina import placement
+
+    placement.common_devices(leaves, traced.name_of, shown_name(options))
+    return not placement.are_on_one_cpu(leaves)
 
 
 def _placed_arguments(
@@ -108,12 +118,7 @@ def _call_placed(
     from lamina import placement
     from lamina.sharding.explicit import on_devices
 
-    names = traced.arg_names
-
-    def name_of(i: int) -> str:
-        return names[i] if i < len(names) else f"leaf {i}"
-
-    mesh = placement.common_devices(leaves, name_of, shown_name(options))  # before anything is donated
+    mesh = placement.common_devices(leaves, traced.name_of, shown_name(options))  # before anything is donated
     placements = placement.by_shape(leaves)
     out = placement.place_results(mesh, placements, entry(leaves))
     if constraints:
@@ -139,10 +144,7 @@ def _where(options: JitOptions, traced: TracedCall, leaves: list[Any]) -> tuple[
         device = target.kind
     gpu = placement.device_of(leaves) if device is None else placement.gpu_named(device)
     if gpu is not None:
-        names = traced.arg_names
-        placement.settle(
-            leaves, lambda i: names[i] if i < len(names) else f"leaf {i}", shown_name(options)
-        )
+        placement.settle(leaves, traced.name_of, shown_name(options))
     kind = "cpu" if gpu is None else "cuda"
     return gpu, target if target is not None and target.kind == kind else None
 
@@ -160,13 +162,12 @@ def requested_of(
     from lamina import placement
     from lamina.sharding.requested import requested_shardings
 
-    names = traced.arg_names
     places = [*wanted, *[None] * (len(leaves) - len(wanted))]
     return requested_shardings(
         traced.closed,
         [given or placement.place_of(x) for given, x in zip(places, leaves, strict=True)],
         placement.places_of(options.out_shardings, traced.out_tree),
-        lambda i: names[i] if i < len(names) else f"leaf {i}",
+        traced.name_of,
         shown_name(options),
         ahead=ahead,
     )

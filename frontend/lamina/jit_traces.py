@@ -38,6 +38,10 @@ class TracedCall(Record, frozen=False):
     programs: dict[Any, Any] = field(default_factory=dict)
     """The programs.Program for each device, target and settings of a jit's own, once compiled."""
 
+    def name_of(self, leaf: int) -> str:
+        """The name of an argument, as messages write it."""
+        return self.arg_names[leaf] if leaf < len(self.arg_names) else f"leaf {leaf}"
+
 
 jitted: weakref.WeakSet[Any] = weakref.WeakSet()
 _MAX_TRACES = 4096  # of one function

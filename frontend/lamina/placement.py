@@ -89,6 +89,15 @@ def is_pythons(x: Any) -> bool:
     return isinstance(x, ArrayImpl) and x.placement is not None and x.device_number is None
 
 
+def are_on_one_cpu(leaves: Sequence[Any]) -> bool:
+    """Whether all arguments that are the fast path's to leave to Python are on one device, a CPU: it knows that."""
+    return all(
+        type(x.placement) is SingleDeviceSharding and x.placement.device_list[0].platform == "cpu"
+        for x in leaves
+        if is_pythons(x)
+    )
+
+
 def settle(leaves: Sequence[Any], names: Callable[[int], str], function: str) -> None:
     """Let the arguments of a program for a GPU that belong on one lie there. Raises ValueError where
     two were put on different devices."""

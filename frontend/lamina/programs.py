@@ -333,7 +333,7 @@ def compile_primitive(primitive: Primitive, params: dict[str, Any]) -> Callable[
         from lamina import placement
 
         if (
-            any(map(placement.is_pythons, args))
+            not placement.are_on_one_cpu(args)
             or current_mesh.of_programs() is not None
             or guards.watching_transfers()
         ):
@@ -341,6 +341,7 @@ def compile_primitive(primitive: Primitive, params: dict[str, Any]) -> Callable[
                 of_places.clear()
             of_places[_key_of_places(args)] = entry
             return _run_placed(primitive.name, entry, args), None
+        placement.common_devices(args, "operand {}".format, primitive.name)
         return entry(list(args)), of_fast_path(entry)
 
     return CompiledFunction(miss)

@@ -13,6 +13,7 @@ namespace lamina {
 
 PyTypeObject* array_base_type = nullptr;
 PyTypeObject* array_type = nullptr;
+PyTypeObject* single_device_type = nullptr;
 
 namespace {
 
@@ -356,6 +357,10 @@ PyObject* make_sharded_array(PyObject* sharding, PyObject* shards, Dtype dtype, 
 }
 
 void set_gather(PyObject* gather) { Py_XSETREF(gather_function, Py_XNewRef(gather)); }
+
+void set_single_device_type(PyObject* type) {
+  Py_XSETREF(single_device_type, reinterpret_cast<PyTypeObject*>(Py_NewRef(type)));
+}
 
 void set_default_sharding(PyObject* sharding, bool of_thread) {
   Py_XSETREF(of_thread ? thread_sharding : process_sharding, Py_XNewRef(sharding));

@@ -55,6 +55,9 @@ PyObject* make_sharded_array(PyObject* sharding, PyObject* shards, Dtype dtype, 
                              int ndim, bool weak_type);
 // gather(array) -> an Array with the content of its shards.
 void set_gather(PyObject* gather);
+// The class of shardings that are one device, of which there is one object for each device.
+extern PyTypeObject* single_device_type;
+void set_single_device_type(PyObject* type);
 // The sharding of arrays that nobody placed: of this thread, or of the process. None for none.
 void set_default_sharding(PyObject* sharding, bool of_thread);
 

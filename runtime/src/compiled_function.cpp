@@ -156,6 +156,7 @@ std::shared_ptr<Known> remember(CompiledFunctionObject* self, const CallScanner&
   known->signature = scanner.signature();
   known->held.reserve(known->signature.objects.size());
   for (PyObject* object : known->signature.objects) known->held.push_back(Owned::share(object));
+  for (PyObject* object : scanner.placements()) known->held.push_back(Owned::share(object));
   known->entry = Owned::share(entry);
   if (!canonical_order(known->signature, &known->place) ||
       !check_plan(known->plan(), scanner.leaves(), known->place.data())) {
@@ -212,7 +213,9 @@ PyObject* call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
     return call_and_learn(self, args, positional, keyword_names, nullptr);
   }
   for (const Leaf& leaf : scanner.leaves()) {
-    if (is_placed(leaf)) return call_and_learn(self, args, positional, keyword_names, nullptr);
+    if (placement_of(leaf) != single_placement_of(leaf)) {
+      return call_and_learn(self, args, positional, keyword_names, nullptr);
+    }
   }
   std::shared_ptr<Known> known;
   if (!self->cache->find(scanner.signature(), &known)) return nullptr;

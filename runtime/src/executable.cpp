@@ -309,16 +309,17 @@ PyObject* wrap_output(ExecutableObject* executable, size_t index, Ref<Buffer> bu
   PyObject* array = make_array(std::move(buffer), spec.dtype, spec.dims.data(),
                                static_cast<int>(spec.dims.size()), weak_type,
                                (*executable->output_shapes)[index].get());
-  if (array != nullptr && executable->device_program != nullptr) {
+  if (array != nullptr && (placement != nullptr || executable->device_program != nullptr)) {
     Py_XSETREF(reinterpret_cast<ArrayObject*>(array)->sharding, Py_XNewRef(placement));
   }
   return array;
 }
 
 Owned placement_of_results(const ExecutableObject* executable, const Leaf* leaves, size_t count) {
-  if (executable->device_program == nullptr) return {};
   for (size_t i = 0; i < count; ++i) {
-    if (leaves[i].kind != LeafKind::kArray) continue;
+    PyObject* const placement = single_placement_of(leaves[i]);
+    if (placement != nullptr) return Owned::share(placement);
+    if (executable->device_program == nullptr || leaves[i].kind != LeafKind::kArray) continue;
     const auto* array = reinterpret_cast<ArrayObject*>(leaves[i].object);
     if (array->sharding != nullptr && device_number(array->buffer) >= 0) {
       return Owned::share(array->sharding);

@@ -52,12 +52,12 @@ bool execute(ExecutableObject* executable, const Leaf* leaves, size_t count,
 // of these are done. Without places, all devices are here.
 PyObject* execute_team(ExecutableObject* executable, PyObject* arguments, const Places* places);
 
-// Output `index` as an Array. `placement` is the sharding of results on a GPU, or null.
+// Output `index` as an Array under a sharding, or null.
 PyObject* wrap_output(ExecutableObject* executable, size_t index, Ref<Buffer> buffer,
                       bool weak_type, PyObject* placement = nullptr);
 
-// The sharding that results of a call on a GPU have: that of an argument there which somebody
-// placed. Null for none, and for programs for the CPU.
+// The sharding that results of a call have: that of an argument which somebody placed on one device.
+// Null for none.
 Owned placement_of_results(const ExecutableObject* executable, const Leaf* leaves, size_t count);
 
 // Whether the leaf is what input `index` takes; sets TypeError where not.

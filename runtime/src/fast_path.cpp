@@ -48,9 +48,10 @@ PyObject* retyped(PyObject* array, bool weak_type) {
 
 // An argument as a result: an array of its own on the same memory, so that deleting one of them
 // leaves the other; while both are there no donation takes the memory over.
-PyObject* passed_through(PyObject* array, bool weak_type) {
+PyObject* passed_through(PyObject* array, bool weak_type, PyObject* placement) {
   auto* source = reinterpret_cast<ArrayObject*>(array);
-  PyObject* result = place_array(source, source->sharding == nullptr ? Py_None : source->sharding);
+  PyObject* const sharding = source->sharding != nullptr ? source->sharding : placement;
+  PyObject* result = place_array(source, sharding == nullptr ? Py_None : sharding);
   if (result != nullptr) reinterpret_cast<ArrayObject*>(result)->weak_type = weak_type;
   return result;
 }
@@ -257,16 +258,19 @@ bool check_plan(const Plan& plan, const std::vector<Leaf>& leaves, const uint32_
 PyObject* run_plan(const Plan& plan, const std::vector<Leaf>& leaves, const uint32_t* place) {
   const std::vector<Leaf> operands = operands_of(plan, leaves, place);
   std::vector<Owned> outputs(plan.outputs.size());
+  ExecutableObject* const executable = native(plan);
+  const Owned placement =
+      executable == nullptr ? Owned()
+                            : placement_of_results(executable, leaves.data(), leaves.size());
   // Inputs passed through are taken first: a donation may delete them below.
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (plan.outputs[i] >= 0) continue;
     const Owned array(leaf_array(leaf_at(leaves, place, static_cast<size_t>(~plan.outputs[i]))));
     if (!array) return nullptr;
-    if (!(outputs[i] = Owned(passed_through(array.get(), plan.weak_types[i])))) return nullptr;
+    if (!(outputs[i] = Owned(passed_through(array.get(), plan.weak_types[i], placement.get())))) return nullptr;
   }
-  if (ExecutableObject* executable = native(plan)) {
+  if (executable != nullptr) {
     std::vector<Ref<Buffer>> results;
-    const Owned placement = placement_of_results(executable, operands.data(), operands.size());
     if (!execute(executable, operands.data(), operands.size(), &results)) return nullptr;
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (plan.outputs[i] < 0) continue;

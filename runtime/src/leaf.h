@@ -27,13 +27,20 @@ bool classify(PyObject* object, bool x64, Leaf* leaf);
 // they have a mask. Apart, because a class that is registered as a tree is one first.
 bool classify_subclass(PyObject* object, bool x64, Leaf* leaf);
 
-// Whether somebody placed the array that the leaf is: such calls are Python's to serve. What lies
-// on a GPU runs there whoever put it there: that is part of the signature.
-inline bool is_placed(const Leaf& leaf) {
-  if (leaf.kind != LeafKind::kArray) return false;
+// The sharding under which somebody placed the array that the leaf is, in the host's memory; null
+// for none. What lies on a GPU runs there whoever put it there: that is part of the signature.
+inline PyObject* placement_of(const Leaf& leaf) {
+  if (leaf.kind != LeafKind::kArray) return nullptr;
   const auto* array = reinterpret_cast<const ArrayObject*>(leaf.object);
-  return array->sharding != nullptr &&
-         (array->buffer == nullptr || array->buffer->device_memory() == nullptr);
+  const bool on_host = array->buffer == nullptr || array->buffer->device_memory() == nullptr;
+  return on_host ? array->sharding : nullptr;
+}
+
+// The same, where that is one device: results of calls with it are there, too. Of more devices
+// calls are Python's to serve.
+inline PyObject* single_placement_of(const Leaf& leaf) {
+  PyObject* const placement = placement_of(leaf);
+  return placement != nullptr && Py_TYPE(placement) == single_device_type ? placement : nullptr;
 }
 
 // The most bytes write_scalar writes.

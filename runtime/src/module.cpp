@@ -195,6 +195,9 @@ void define_arrays(nb::module_& m) {
       "set_gather", [](nb::handle gather) { set_gather(gather.ptr()); },
       "gather(array) puts the shards of an array together; called when it is needed as one.");
   m.def(
+      "set_single_device_type", [](nb::handle type) { set_single_device_type(type.ptr()); },
+      nb::arg("type"), "The class of shardings that are one device, each device's one object.");
+  m.def(
       "set_default_sharding",
       [](nb::handle sharding, bool of_thread) { set_default_sharding(sharding.ptr(), of_thread); },
       nb::arg("sharding").none(), nb::arg("of_thread"),

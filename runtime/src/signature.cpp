@@ -23,6 +23,9 @@ enum Word : uint64_t {
   kCustom
 };
 
+// In a leaf's word: whether the address of its sharding comes behind its dimensions.
+constexpr int kPlacedBit = 17;
+
 constexpr int kMostDepth = 200;
 
 std::unordered_map<PyTypeObject*, Owned>& registered_nodes() {
@@ -75,6 +78,7 @@ void CallScanner::reset() {
   signature_.words.clear();
   signature_.objects.clear();
   leaves_.clear();
+  placements_.clear();
   held_.clear();
   depth_ = 0;
 }
@@ -204,11 +208,17 @@ void CallScanner::leaf_words(const Leaf& leaf) {
   const int device = leaf.kind == LeafKind::kArray
                          ? device_number(reinterpret_cast<ArrayObject*>(leaf.object)->buffer)
                          : -1;
+  PyObject* const placement = single_placement_of(leaf);
   signature_.words.push_back(
       kLeaf | static_cast<uint64_t>(leaf.dtype) << 8 | static_cast<uint64_t>(leaf.weak_type) << 16 |
+      static_cast<uint64_t>(placement != nullptr) << kPlacedBit |
       static_cast<uint64_t>(leaf.ndim) << 24 | static_cast<uint64_t>(device + 1) << 32);
   for (int i = 0; i < leaf.ndim; ++i) {
     signature_.words.push_back(static_cast<uint64_t>(leaf.dims[i]));
+  }
+  if (placement != nullptr) {
+    signature_.words.push_back(address(placement));
+    placements_.push_back(placement);
   }
 }
 
@@ -288,7 +298,7 @@ class Canonicalizer {
     const uint64_t count = word >> 8;
     switch (word & 0xff) {
       case kLeaf:
-        word_ += (word >> 24 & 0xff);
+        word_ += (word >> 24 & 0xff) + (word >> kPlacedBit & 1);
         order->push_back(leaf_++);
         return true;
       case kStatic:

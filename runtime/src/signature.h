@@ -37,6 +37,8 @@ class CallScanner {
   const Signature& signature() const { return signature_; }
   // In the order of the scan.
   const std::vector<Leaf>& leaves() const { return leaves_; }
+  // Whose addresses are in the signature.
+  const std::vector<PyObject*>& placements() const { return placements_; }
 
  private:
   bool node(PyObject* object);
@@ -49,6 +51,7 @@ class CallScanner {
 
   Signature signature_;
   std::vector<Leaf> leaves_;
+  std::vector<PyObject*> placements_;
   std::vector<Owned> held_;
   bool x64_ = false;
   int depth_ = 0;

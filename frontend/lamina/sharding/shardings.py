@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from lamina.core.library import library
+from lamina.runtime import set_single_device_type
 from lamina.runtime.processes import current as current_processes
 from lamina.sharding.mesh import AbstractMesh, AxisType, Mesh, get_abstract_mesh, get_mesh
 from lamina.sharding.spec import PartitionSpec
@@ -118,10 +119,23 @@ class Sharding:
 
 
 class SingleDeviceSharding(Sharding):
-    """All on one device."""
+    """All on one device. There is one object for each: the runtime knows it by its address."""
 
-    def __init__(self, device: Any, *, memory_kind: str | None = None) -> None:
-        self._device, self.memory_kind = device, memory_kind
+    _device: Any
+    memory_kind: str | None
+    _known: ClassVar[dict[Any, SingleDeviceSharding]] = {}
+
+    def __new__(cls, device: Any, *, memory_kind: str | None = None) -> SingleDeviceSharding:
+        key = cls, device, memory_kind
+        found = cls._known.get(key)
+        if found is None:
+            found = object.__new__(cls)
+            found._device, found.memory_kind = device, memory_kind
+            found = cls._known.setdefault(key, found)
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _single_device, (type(self), self._device, self.memory_kind)
 
     @property
     def device_list(self) -> tuple[Any, ...]:
@@ -143,6 +157,15 @@ class SingleDeviceSharding(Sharding):
 
     def __repr__(self) -> str:
         return f"SingleDeviceSharding(device={self._device!r})"
+
+
+def _single_device(
+    kind: type[SingleDeviceSharding], device: Any, memory_kind: str | None
+) -> SingleDeviceSharding:
+    return kind(device, memory_kind=memory_kind)
+
+
+set_single_device_type(SingleDeviceSharding)
 
 
 class NamedSharding(Sharding):
