@@ -56,8 +56,8 @@ PyObject* execute_team(ExecutableObject* executable, PyObject* arguments, const 
 PyObject* wrap_output(ExecutableObject* executable, size_t index, Ref<Buffer> buffer,
                       bool weak_type, PyObject* placement = nullptr);
 
-// The sharding that results of a call have: that of an argument which somebody placed on one device.
-// Null for none.
+// The sharding that results of a call have: that of an argument which somebody placed on one
+// device. Null for none.
 Owned placement_of_results(const ExecutableObject* executable, const Leaf* leaves, size_t count);
 
 // Whether the leaf is what input `index` takes; sets TypeError where not.

@@ -259,15 +259,16 @@ PyObject* run_plan(const Plan& plan, const std::vector<Leaf>& leaves, const uint
   const std::vector<Leaf> operands = operands_of(plan, leaves, place);
   std::vector<Owned> outputs(plan.outputs.size());
   ExecutableObject* const executable = native(plan);
-  const Owned placement =
-      executable == nullptr ? Owned()
-                            : placement_of_results(executable, leaves.data(), leaves.size());
+  const Owned placement = executable == nullptr
+                              ? Owned()
+                              : placement_of_results(executable, leaves.data(), leaves.size());
   // Inputs passed through are taken first: a donation may delete them below.
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (plan.outputs[i] >= 0) continue;
     const Owned array(leaf_array(leaf_at(leaves, place, static_cast<size_t>(~plan.outputs[i]))));
     if (!array) return nullptr;
-    if (!(outputs[i] = Owned(passed_through(array.get(), plan.weak_types[i], placement.get())))) return nullptr;
+    if (!(outputs[i] = Owned(passed_through(array.get(), plan.weak_types[i], placement.get()))))
+      return nullptr;
   }
   if (executable != nullptr) {
     std::vector<Ref<Buffer>> results;

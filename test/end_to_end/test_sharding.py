@@ -1,5 +1,8 @@
 """Devices, shardings and placed arrays."""
 
+import copy
+import pickle
+
 import jax
 import numpy as np
 import pytest
@@ -204,3 +207,30 @@ def test_arrays_are_made_under_a_sharding(name, apply) -> None:
 def test_what_is_no_out_sharding() -> None:
     with pytest.raises(TypeError, match="out_sharding is a NamedSharding or a PartitionSpec, not 'x'"):
         lamina.numpy.ones(8, out_sharding="x")
+
+
+def test_arrays_on_one_device_are_known_to_the_fast_path(eight_devices):
+    f = lamina.jit(lambda x, y: (x, y, x + y, 3.0))
+    first, second = lamina.devices()[:2]
+    x, y = lamina.device_put(X, first), lamina.numpy.ones(6)
+    for _ in range(3):
+        assert all(out.committed and out.device == first for out in f(x, y))
+    assert f.cache_size() == 1
+    assert [out.committed for out in f(lamina.numpy.asarray(X), y)] == [False] * 4
+    there = f(lamina.device_put(X, second), y)
+    assert all(out.device == second for out in there) and f.cache_size() == 3
+    assert f(there[2], y)[2].device == second and f.cache_size() == 3  # results are where that is
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"incompatible devices.*ids \[0\].*ids \[1\]"):
+            f(x, lamina.device_put(np.ones(6, np.float32), second))
+    product = x * lamina.device_put(X, first)  # op by op
+    assert product.committed and product.device == first
+    with pytest.raises(ValueError, match="incompatible devices"):
+        _ = x * lamina.device_put(X, second)
+
+
+def test_there_is_one_sharding_for_each_device():
+    device = lamina.devices()[0]
+    one = SingleDeviceSharding(device)
+    assert one is SingleDeviceSharding(device) is copy.deepcopy(one) is pickle.loads(pickle.dumps(one))
+    assert one == SingleDeviceSharding(device, memory_kind="pinned_host") is not one

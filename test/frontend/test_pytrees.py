@@ -231,3 +231,21 @@ def test_map_says_where_structures_differ(first, second, where, text) -> None:
     with pytest.raises(ValueError, match="pytree structure error: different") as raised:
         lamina.tree.map(lambda x, y: x, first, second)
     assert f"tree_map tree{where}\n" in str(raised.value) and text in str(raised.value)
+
+
+def test_dictionaries_of_other_classes_are_known_to_the_fast_path():
+    ordered = lamina.jit(lambda d: collections.OrderedDict((k, v * 2) for k, v in d.items()))
+    for d in ({"b": 1.0, "a": 2.0}, {"b": 3.0, "a": 4.0}):
+        got = ordered(collections.OrderedDict(d))
+        assert list(got) == ["b", "a"] and [float(v) for v in got.values()] == [2 * v for v in d.values()]
+    assert ordered.cache_size() == 1
+    assert list(ordered(collections.OrderedDict(a=1.0, b=2.0))) == ["a", "b"] and ordered.cache_size() == 2
+
+    sums = lamina.jit(lambda d: sum(d["a"]) - d["b"])
+    for values in ((1.0, 2.0), (3.0, 4.0)):
+        d = collections.defaultdict(list)
+        d["b"], d["a"] = 5.0, list(values)
+        assert float(sums(d)) == sum(values) - 5
+    assert sums.cache_size() == 1
+    both = collections.defaultdict(list, {"a": [1.0], 3: 2.0})  # keys that can't be sorted
+    assert float(lamina.jit(lambda d: d["a"][0] + d[3])(both)) == 3
