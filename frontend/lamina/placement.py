@@ -361,9 +361,15 @@ def _is_place(value: Any) -> bool:
 
 
 def check_places(name: str, shardings: Any) -> None:
-    """Raises ValueError where in_shardings or out_shardings of a jit, of this name, leave a dimension open."""
+    """Raises ValueError where in_shardings or out_shardings of a jit, of this name, leave a dimension open or name an
+    axis twice."""
     for place in tree.leaves(shardings, is_leaf=_is_place):
         spec = getattr(place, "spec", place)
+        if isinstance(spec, PartitionSpec) and (twice := spec.twice()):
+            raise ValueError(
+                f"A single {name} specification can map every mesh axis to at most one positional dimension, but "
+                f"{spec} has duplicate entries for `{twice[0]}`"
+            )
         if isinstance(spec, PartitionSpec) and PartitionSpec.UNCONSTRAINED in tuple(spec):
             raise ValueError(
                 f"Unconstrained dims are not allowed in {name} of jit: got {place}. None leaves all of an array "

@@ -254,3 +254,11 @@ def test_what_an_array_lies_on_says_what_axes_stand_for() -> None:
 def test_unconstrained_needs_an_axis_of_the_partitioners() -> None:
     with pytest.raises(ValueError, match=r"cannot contain `P.UNCONSTRAINED` when no mesh axis_types are `Auto`"):
         NamedSharding(lamina.make_mesh((2,), ("x",)), P(P.UNCONSTRAINED))
+
+
+def test_out_sharding_says_what_types_can_say() -> None:
+    mesh = auto_mesh((2,), ("x",))
+    with lamina.set_mesh(mesh), pytest.raises(ValueError, match="PartitionSpec passed to einsum cannot contain axis"):
+        jnp.einsum("i,j->ij", X, X, out_sharding=P("x"))
+    with pytest.raises(ValueError, match="not under a mesh context is not allowed"):
+        jnp.dot(X, X, out_sharding=P())

@@ -269,3 +269,31 @@ def test_over_some_axes_types_say_how_blocks_lie_over_the_others() -> None:
         np.testing.assert_allclose(
             np.asarray(grads), np.cos(X[:, :4]) / np.cosh(np.sin(X[:, :4])) ** 2, rtol=1e-5
         )
+
+
+def test_what_calls_of_shard_map_are_told() -> None:
+    mesh = auto_mesh((2, 2), ("i", "j"))
+    rows = NamedSharding(mesh, P("i"))
+
+    def body(x):
+        return lamina.lax.with_sharding_constraint(x, rows)
+
+    inside = lamina.shard_map(body, mesh=mesh, in_specs=P("i"), out_specs=P("i"), axis_names={"i"}, check_vma=False)
+    both = lamina.shard_map(lambda x: x * 2, mesh=mesh, in_specs=P("i", "j"), out_specs=P("i"))
+    number = lamina.shard_map(lambda x: x, mesh=mesh, in_specs=P(None), out_specs=P())
+    once = lamina.shard_map(
+        lambda x: lamina.lax.ppermute(x, "i", zip([0], [1])), mesh=mesh, in_specs=P("i"), out_specs=P("i")
+    )
+    x = np.arange(8.0).reshape(4, 2)
+    for f, arg, error, match in (
+        (inside, x, ValueError, r"names the axes \['i'\], which are manual here"),
+        (both, x, ValueError, r"only varying across mesh axes \{i\} and not \{j\}, .* varying over \{i,j\}"),
+        (number, 3.0, ValueError, r"which has rank 0.*an in_specs entry of `P\(\)`"),
+        (once, x, TypeError, "`perm` passed to `lamina.lax.ppermute` must be a list"),
+    ):
+        with pytest.raises(error, match=match):
+            f(arg)
+    with pytest.raises(ValueError, match="A single out_shardings specification .* duplicate entries for `i`"):
+        lamina.jit(lambda x: x, out_shardings=P("i", "i"))
+    given = lamina.shard_map(lambda x: x, mesh=mesh, in_specs=None, out_specs=P())
+    assert given(3.0) == 3.0  # as it is

@@ -26,6 +26,7 @@ from lamina.core import (
 )
 from lamina.core.array_class import Array
 from lamina.core.axes import Axis
+from lamina.core.library import library
 from lamina.lax import hlo
 from lamina.lax.batching_rules import at_front
 from lamina.lax.collective_sums import sum_over
@@ -113,6 +114,8 @@ def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     [ 0 10 20]
     """
     names = bound_names(axis_name)
+    if not isinstance(perm, (list, tuple, np.ndarray)):  # an iterator is used up by the first trace
+        raise TypeError(f"`perm` passed to `{library}.lax.ppermute` must be a list of pairs, got {type(perm).__name__}")
     pairs = tuple((int(s), int(t)) for s, t in perm)
     sources, targets = [s for s, _ in pairs], [t for _, t in pairs]
     if len(set(sources)) < len(pairs) or len(set(targets)) < len(pairs):

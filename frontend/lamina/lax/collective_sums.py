@@ -18,6 +18,7 @@ import numpy as np
 from lamina import lax
 from lamina.core import LINEAR, NOT_LINEAR, Primitive, axes, get_aval, tree
 from lamina.core.axes import Axis
+from lamina.core.library import library
 from lamina.core.placed import WHOLE
 from lamina.core.tangents import Zero
 from lamina.core.trace import Tracer
@@ -296,7 +297,7 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
         varying = [n for n in typed if n in vma]
         if varying and len(varying) < len(typed):
             raise ValueError(
-                "lax.pcast can only accept axis_name which corresponds to one of varying or "
+                f"{library}.lax.pcast can only accept axis_name which corresponds to one of varying or "
                 f"invarying state of the input. Got input type: {get_aval(leaf).str_long()}, axes: "
                 f"{names}"
             )

@@ -158,7 +158,7 @@ def dot_general(
             preferred_element_type=None if narrows else to,
         )  # fmt: skip
     if out_sharding is not None:
-        out = lax.under(out, out_sharding)
+        out = lax.under(out, out_sharding, "dot_general")
     return convert(out, to, get_aval(out).weak_type) if to is not None and narrows else out
 
 

@@ -72,7 +72,7 @@ def einsum(
         result = _einsum(
             arrays, plan=plan, precision=precision, preferred=preferred, product=_dot_general
         )
-    return result if out_sharding is None else lax.under(result, out_sharding)
+    return result if out_sharding is None else lax.under(result, out_sharding, "einsum")
 
 
 def einsum_path(subscripts: Any, /, *operands: ArrayLike, optimize: Any = "auto") -> Any:

@@ -25,6 +25,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     >>> print(f(jnp.arange(2)))
     [1 2]
     """
+    from lamina.sharding.manual import manual_names
     from lamina.sharding.mesh import AbstractMesh, get_abstract_mesh
     from lamina.sharding.shardings import NamedSharding, Sharding, check_rank, over_current_mesh
     from lamina.sharding.spec import PartitionSpec
@@ -45,6 +46,11 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
                 )
             place = over
         if isinstance(place, NamedSharding):
+            if mapped := [name for name in place.spec.names() if name in manual_names()]:
+                raise ValueError(
+                    f"with_sharding_constraint to {place.spec} names the axes {mapped}, which are manual here: a "
+                    "shard_map around maps over them"
+                )
             check_rank(place, get_aval(leaf).shape, "One of with_sharding_constraint arguments")
             if isinstance(place.mesh, AbstractMesh) and is_evaluating() and not isinstance(leaf, Tracer):
                 _check_eager(leaf, place)
@@ -98,12 +104,14 @@ def _assert_lies(aval: ShapedArray, sharding: Any) -> None:
             )
 
 
-def under(x: Any, out_sharding: Any) -> Any:
+def under(x: Any, out_sharding: Any, function: str = "out_sharding") -> Any:
     """A result under the sharding that a function's `out_sharding` asks for.
 
     x             an array of any shape and dtype.
     out_sharding  a NamedSharding or a PartitionSpec over the current mesh; anything else raises TypeError. None,
                   and what the type of an array that nobody placed says, ask for nothing.
+
+    function      what it was given to, for messages.
 
     Raises ValueError for a PartitionSpec where no mesh is current, and for axes of which types say nothing.
 
@@ -115,7 +123,7 @@ def under(x: Any, out_sharding: Any) -> Any:
     from lamina.sharding.explicit import in_types
     from lamina.sharding.shardings import check_rank
 
-    sharding = in_types(out_sharding, "out_sharding")
+    sharding = in_types(out_sharding, function)
     if len(sharding.spec) > get_aval(x).ndim:  # what leaves all whole fits any rank
         sharding = sharding.update(spec=sharding.spec.trimmed())
     check_rank(sharding, get_aval(x).shape, "A result with an out_sharding")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from lamina import config
 from lamina.control_flow.varying import align
 from lamina.core import axes
 from lamina.core.avals import ShapedArray
@@ -82,7 +83,12 @@ class Manual:
 
     def varying(self, spec: PartitionSpec) -> frozenset[Any]:
         """Along what the blocks of an array vary, as far as types tell."""
-        return frozenset(spec.names()) if self.checked else frozenset()
+        if not self.checked:
+            return frozenset()
+        names = frozenset(spec.names())
+        if config.remove_size_one_mesh_axis_from_type.value:
+            return frozenset(name for name in names if self.mesh.shape[name] > 1)
+        return names
 
     def parts(self, spec: PartitionSpec, dim: int) -> int:
         """In how many parts a dimension is cut."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from lamina.control_flow.tracing import check_outputs
@@ -22,12 +22,22 @@ from lamina.sharding.shardings import check_spec
 from lamina.sharding.spec import PartitionSpec
 
 
+class _Inferred:
+    """What `in_specs` is by default."""
+
+    def __repr__(self) -> str:
+        return "INFERRED"
+
+
+INFERRED: Any = _Inferred()
+
+
 @api_boundary
 def shard_map(
     f: Callable[..., Any] | None = None,
     /,
     mesh: Mesh | None = None,
-    in_specs: Any = None,
+    in_specs: Any = INFERRED,
     out_specs: Any = None,
     *,
     axis_names: Any = None,
@@ -71,7 +81,7 @@ def shard_map(
     given = check_vma if check_vma is not None else check_rep
     check = True if given is None else bool(given)
     name = getattr(f, "__name__", str(f))
-    if in_specs is not None and any(s is None for s in tree.leaves(in_specs, is_leaf=_is_spec)):
+    if in_specs is not INFERRED and any(s is None for s in tree.leaves(in_specs, is_leaf=_is_spec)):
         return _given_whole(
             f,
             in_specs,
@@ -114,9 +124,6 @@ def _given_whole(
     return call
 
 
-INFERRED: Any = object()
-
-
 def smap(
     f: Callable[..., Any] | None = None,
     /,
@@ -150,7 +157,7 @@ def smap(
         return tree.map(spec, in_tree, is_leaf=lambda x: x is None)
 
     names = {axis_name}
-    in_specs = None if in_axes is INFERRED else specs(in_axes)
+    in_specs = INFERRED if in_axes is INFERRED else specs(in_axes)
     return shard_map(f, in_specs=in_specs, out_specs=specs(out_axes), axis_names=names)
 
 
@@ -259,7 +266,7 @@ def _apply(
             f"shard_map in_specs has {len(in_specs)} entries for {len(args)} arguments of {name}"
         )
     leaves, in_tree = tree.flatten(args)
-    if in_specs is None:
+    if in_specs is INFERRED:
         specs = [_inferred(get_aval(x), on, path) for x, path in zip(leaves, tree.paths(args))]
     else:
         specs = _specs("in_specs", in_specs, args, on)
@@ -298,8 +305,8 @@ def _inferred(aval: ShapedArray, on: Manual, path: str) -> PartitionSpec:
     unsaid = [n for n in on.names if n not in on.mesh.explicit_axes]
     if unsaid:
         raise TypeError(
-            f"shard_map needs in_specs: types say how arrays lie along explicit axes of a mesh, and {unsaid} of "
-            f"{on.mesh} are of other kinds (args{path} is {aval.str_long()})"
+            "shard_map's in_specs, or smap's in_axes was not specified: types say how arrays lie along explicit axes "
+            f"of a mesh, and {unsaid} of {on.mesh} are of other kinds (args{path} is {aval.str_long()})"
         )
     if aval.placed is None:
         return PartitionSpec()
@@ -325,8 +332,9 @@ def _check_arguments(
             raise ValueError(
                 f"shard_map applied to the function '{name}' was given an in_specs entry which is "
                 "too long to be compatible with the corresponding argument value from the "
-                f"function:\n\n* args{path} has shape {shape} of rank {len(shape)}, but its in_specs "
+                f"function:\n\n* args{path} has shape {shape}, which has rank {len(shape)}, but its in_specs "
                 f"entry is {spec}, which has length {len(spec)}"
+                + ("" if shape else ": for a number, consider using an in_specs entry of `P()`")
             )
         for dim, n in enumerate(shape):
             names = spec.names_of(dim)
@@ -362,6 +370,10 @@ def _check_ranks(
             )
 
 
+def _listed(on: Manual, names: Collection[Any]) -> str:
+    return f"{{{','.join(str(name) for name in on.mesh.axis_names if name in names)}}}"
+
+
 def _check_replicated(
     name: str,
     on: Manual,
@@ -379,9 +391,9 @@ def _check_replicated(
                 f"{aval.str_short()}, should say the same of unreduced and reduced axes (lax.pcast casts)"
             )
     wrong = [
-        f"* out_specs{path} is {spec}, which implies that the corresponding output value is "
-        f"replicated across mesh axes {on.unnamed(spec)}, but it may vary over "
-        f"{tuple(n for n in on.unnamed(spec) if n in aval.vma)}"
+        f"* out_specs{path} is {spec} which implies that the corresponding output value is only varying across mesh "
+        f"axes {_listed(on, spec.names())} and not {_listed(on, set(on.unnamed(spec)) & aval.vma)}, but it was "
+        f"inferred to be possibly varying over {_listed(on, aval.vma)}"
         for aval, spec, path in zip(avals, specs, paths, strict=True)
         if aval.vma & {n for n in on.unnamed(spec) if mesh.shape[n] > 1}
     ]

@@ -302,7 +302,7 @@ def check_spec(mesh: Mesh | AbstractMesh, spec: PartitionSpec) -> None:
     if len(set(names)) < len(names):
         raise ValueError(
             "A single NamedSharding spec specification can map every mesh axis to at most one "
-            f"positional dimension, but {spec} has duplicate entries"
+            f"positional dimension, but {spec} has duplicate entries for `{spec.twice()[0]}`"
         )
     if not spec.is_plain:
         _check_terms(mesh, spec)

@@ -180,6 +180,11 @@ class PartitionSpec:
         """All mesh axes that split something."""
         return tuple(name for dim in range(len(self)) for name in self.names_of(dim))
 
+    def twice(self) -> tuple[Any, ...]:
+        """The mesh axes that it names more than once."""
+        names = self.names()
+        return tuple(dict.fromkeys(name for name in names if names.count(name) > 1))
+
     def closed(self) -> PartitionSpec:
         """Whole where it leaves open how a dimension is split."""
         return self.with_entries(None if entry is self.UNCONSTRAINED else entry for entry in self._partitions)
