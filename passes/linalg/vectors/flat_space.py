@@ -316,7 +316,8 @@ class _Blocks:
 
 def _least_cost(rows: np.ndarray) -> float:
     """What `_cost` of these vectors is not below, without the lists of which each takes one for a load."""
-    lines = np.sort(np.unique(rows, axis=0) // rows.shape[1], axis=1)
+    distinct = np.array(sorted(set(map(tuple, rows.tolist()))))  # np.unique loads numpy.ma, which takes 20 ms
+    lines = np.sort(distinct // rows.shape[1], axis=1)
     loads = (np.count_nonzero(np.diff(lines, axis=1), axis=1) + 2) // 2  # one reaches into two lines
     return _SHUFFLE * float(np.sum(loads - 1))
 
