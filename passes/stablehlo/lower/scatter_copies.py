@@ -41,7 +41,7 @@ _COMBINERS = {
 }
 _EXTREMES = {"stablehlo.maximum": "arith.maximumf", "stablehlo.minimum": "arith.minimumf"}
 _ELEMENTS = "f64 f32 f16 bf16 i64 i32 i16 i8 ui64 ui32 ui16 ui8".split()
-_LEAST_UPDATES = REFERENCE.parallel_ns * 1000 // (REFERENCE.apart_ps + REFERENCE.access_ps)  # worth tasks
+_LEAST_UPDATES = 1 << 15  # rounding: each task adds up some
 _MOST_TASKS = 8  # rounding
 _COPIES = (4, 2, 1)  # of a task: as many updates of one element wait for nobody
 _CACHE_BYTES = REFERENCE.l1_bytes * 2 // 3  # of these
