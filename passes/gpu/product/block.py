@@ -28,6 +28,7 @@ from lamina.records import Record
 TILING = "lamina.tiling"
 _ADDING_THREADS = 256
 _NEIGHBOURS = 4  # columns that a thread writes at once
+_MOST_WRITTEN_OUT = 128  # ops that a thread does of what is staged
 _TILE_ROWS = 8  # of tiles that neighbouring blocks do, one below the other
 
 
@@ -108,7 +109,17 @@ class Block(Record, frozen=False):
                 write()
             return []
 
-        strided(gpu_id("thread_id"), rows * groups, threads, [], item)
+        thread, items = gpu_id("thread_id"), rows * groups
+        count = items // threads
+        ops = sum(len(list(follower.generic.body.operations)) for follower in self.product.followers)
+        # Where a thread's items lie below each other, written out they have one address; in flight together they must
+        # take fewer registers than the tile's sums did.
+        few = count * several * (1 + ops) <= _MOST_WRITTEN_OUT and 4 * rows <= self.tiling.rows
+        if items % threads == threads % groups == 0 and few:
+            for number in range(count):
+                item(plus(thread, number * threads), [])
+        else:
+            strided(thread, items, threads, [], item)
 
 
 def emit_product(
