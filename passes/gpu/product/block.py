@@ -28,7 +28,7 @@ from lamina.records import Record
 TILING = "lamina.tiling"
 _ADDING_THREADS = 256
 _NEIGHBOURS = 4  # columns that a thread writes at once
-_MOST_WRITTEN_OUT = 128  # ops that a thread does of what is staged
+_MOST_WRITTEN_OUT = 128  # code: ops that a thread does to what is staged
 _TILE_ROWS = 8  # of tiles that neighbouring blocks do, one below the other
 
 
