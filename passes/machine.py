@@ -50,7 +50,6 @@ class Machine(Record):
     """How far ahead of what is read next to fetch; half and twice as far make no difference."""
     ahead_rows: int = 8
     """The same where each row is on a page of its own: more rows would share few places of the first cache."""
-
     ahead_terms: int = 12
     """The same for rows of a factor of a product, while those of the other stay in registers."""
 
@@ -59,6 +58,11 @@ class Machine(Record):
     parallel_ns: int = 30_000
     """Work that is worth handing to other threads at all."""
 
+    ops_in_flight: int = 8
+    """Operations on vectors that are computed at a time where none waits for another: those that begin in a cycle,
+    times the cycles that one takes."""
+    ops_ahead: int = 100
+    """Operations that a processor begins before those in front of them are done."""
     op_ps: int = 150
     """Picoseconds of an operation on a vector of 32 bytes, or on one element."""
     function_ps: int = 3_000
@@ -69,11 +73,6 @@ class Machine(Record):
     """... of reading or writing an element that is no neighbour of the last."""
     scalar_ps: int = 200
     """... of one of the operations on single numbers that libraries do."""
-    ops_in_flight: int = 8
-    """Operations on vectors that are computed at a time where none waits for another: those that begin in a cycle,
-    times the cycles that one takes."""
-    ops_ahead: int = 100
-    """Operations that a processor begins before those in front of them are done."""
     loop_ps: int = 1_500
     """... of an innermost loop beyond its iterations."""
     lanes_ps: int = 3_000

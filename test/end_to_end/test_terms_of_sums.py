@@ -251,3 +251,26 @@ def test_gradients_are_summed_once(mesh):
     sines = lamina.shard_map(jnp.sin, in_specs=P(unreduced={"x"}), out_specs=P())
     with pytest.raises(NotImplementedError, match="unreduced rule for sin"):
         sines(lamina.device_put(x, P(unreduced={"x"})))
+
+
+@partitioned
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda x, i: x.at[i].get(),
+        lambda x, i: lax.dynamic_slice(x, (i[0], 0), (2, 2)),
+        lambda x, i: x[:2] * 3,
+    ],
+    ids=["gather", "dynamic_slice", "multiply"],
+)
+def test_terms_stay_terms_in_inner_jits(mesh, read):
+    """What goes into a function of its own must not be added up there: it would count once for each device."""
+    x = np.arange(16, dtype="f").reshape(8, 2)
+    given = lamina.device_put(x, P(reduced={"x"})), lamina.device_put(np.int32([0, 3]), P())
+
+    def loss(x, i):
+        return (lamina.jit(read)(x, i) * x[0, 1]).sum()
+
+    found = lamina.jit(lamina.grad(loss))(*given)
+    assert found.sharding.spec == P(None, None, unreduced={"x"})
+    _close(reshard(found, P()), _alone(lamina.grad(loss), x, np.int32([0, 3])))

@@ -289,7 +289,7 @@ def _dynamic_slice_jvp(primals: Any, tangents: Any, *, slice_sizes: Any) -> tupl
 
 
 def _dynamic_slice_transpose(ct: Any, x: Any, *starts: Any, slice_sizes: Any) -> list[Any]:
-    zeros = lax.full(x.aval.shape, 0, x.aval.dtype)
+    zeros = lax.as_typed(lax.full(x.aval.shape, 0, x.aval.dtype), x.aval.to_cotangent_aval())  # of terms, too
     return [dynamic_update_slice_p.bind(zeros, ct, *starts), *[None] * len(starts)]
 
 

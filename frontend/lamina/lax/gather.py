@@ -200,7 +200,7 @@ def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
 def _transpose(ct: Any, x: Any, indices: Any, *, dimension_numbers: GatherDimensionNumbers,
                indices_are_sorted: bool, unique_indices: bool, mode: GatherScatterMode,
                **_: Any) -> list[Any]:  # fmt: skip
-    zeros = lax.full(x.aval.shape, 0, x.aval.dtype)
+    zeros = lax.as_typed(lax.full(x.aval.shape, 0, x.aval.dtype), x.aval.to_cotangent_aval())  # of terms, too
     out = lax.scatter_add(
         zeros, indices, ct, ScatterDimensionNumbers(*dimension_numbers),
         indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode,
