@@ -23,6 +23,7 @@ import numpy as np
 
 from lamina.dialects.vendors import arith, ir, tensor
 from lamina.passes.base import Pass
+from lamina.passes.extremes import FLOATS, picks
 from lamina.passes.find import find_ops
 from lamina.passes.linalg.analysis.structure import (
     Generic,
@@ -33,13 +34,12 @@ from lamina.passes.linalg.analysis.structure import (
 )
 from lamina.records import Record
 
-_TRIED = (-np.inf, -1.5, -0.0, 0.0, 2.0, np.inf, np.nan)
-_FLOATS: tuple[Callable[..., Any] | None, ...] = (
+_OF_FLOATS: tuple[Callable[..., Any] | None, ...] = (
     None, np.equal, np.greater, np.greater_equal, np.less, np.less_equal, None, None,
     None, None, None, None, None, np.not_equal,
 )  # fmt: skip
 """What `arith.cmpf` compares by, by its predicate; those that other numbers than NaN never tell apart are left out."""
-_INTEGERS: tuple[Callable[..., Any], ...] = (
+_OF_INTEGERS: tuple[Callable[..., Any], ...] = (
     np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal,
 )  # fmt: skip
 _LOGIC: dict[str, Callable[..., Any]] = {
@@ -140,8 +140,13 @@ def _read(generic: Generic) -> _Search | None:
     value, place = sorted(given, key=lambda one: one.type != element)
     if value.type != element or place.type != position or not _is_place(place, generic.rank - 1):
         return None
+    compared = (*carried, value, place)
+
+    def body(*given: np.ndarray) -> list[Any] | None:
+        return _tried(picking, generic.body, dict(zip(compared, given, strict=True)))
+
     for largest in (True, False):
-        if _begins(generic, largest) and _picks(picking, generic.body, (*carried, value, place), largest):
+        if _begins(generic, largest) and picks(body, FLOATS, largest):
             return _Search(generic, tuple(made), value, largest)
     return None
 
@@ -214,30 +219,16 @@ def _constant(value: ir.Value) -> float | None:
     return float(kind(attribute).value)
 
 
-def _picks(
-    ops: Sequence[ir.Operation], body: ir.Block, arguments: tuple[ir.Value, ...], largest: bool
-) -> bool:
-    """Whether a body, of any two elements at different positions, picks the right one: `arguments` are what it
-    carries and what it is given, each with its position."""
-    pairs = np.array([(a, b, i) for a in _TRIED for b in _TRIED for i in (0, 1)], np.float64)
-    left, right, at = pairs.T
-    known: dict[ir.Value, Any] = dict(zip(arguments, (left, at, right, 1 - at), strict=True))
-    with np.errstate(invalid="ignore"):
-        for op in ops:
-            taken = [known.get(value, _constant(value)) for value in op.operands]
-            compare = _comparison(op)
-            if compare is None or any(value is None for value in taken):
-                return False
-            known[op.results[0]] = compare(*taken)
-        found = [known.get(value) for value in body.operations[len(body.operations) - 1].operands]
-        if any(value is None for value in found):
-            return False
-        value, position = found
-        most = (np.maximum if largest else np.minimum)(left, right)
-        first = np.where(left == right, np.minimum(at, 1 - at), 1 - at)
-        expected = np.where((left != right) & ((left == most) | np.isnan(left)), at, first)
-    either = np.isnan(left) & np.isnan(right)
-    return np.array_equal(value, most, equal_nan=True) and bool(np.all((position == expected) | either))
+def _tried(ops: Sequence[ir.Operation], body: ir.Block, known: dict[ir.Value, Any]) -> list[Any] | None:
+    """What a body yields for arrays of what it compares; None for one that does more than compare and select."""
+    for op in ops:
+        taken = [known.get(value, _constant(value)) for value in op.operands]
+        compare = _comparison(op)
+        if compare is None or any(value is None for value in taken):
+            return None
+        known[op.results[0]] = compare(*taken)
+    found = [known.get(value) for value in body.operations[len(body.operations) - 1].operands]
+    return None if any(value is None for value in found) else found
 
 
 def _comparison(op: ir.Operation) -> Callable[..., Any] | None:
@@ -246,7 +237,7 @@ def _comparison(op: ir.Operation) -> Callable[..., Any] | None:
     if op.name not in ("arith.cmpf", "arith.cmpi"):
         return None
     number = ir.IntegerAttr(op.attributes["predicate"]).value
-    known = _FLOATS if op.name == "arith.cmpf" else _INTEGERS
+    known = _OF_FLOATS if op.name == "arith.cmpf" else _OF_INTEGERS
     return known[number] if number < len(known) else None
 
 

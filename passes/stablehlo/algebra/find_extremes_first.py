@@ -27,13 +27,13 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir, stablehlo_ext
 from lamina.passes.base import Pass
+from lamina.passes.extremes import FLOATS, picks
 from lamina.passes.find import find_ops
 from lamina.passes.machine import REFERENCE
 from lamina.passes.stablehlo.analysis.chunks import Chunks
 from lamina.passes.stablehlo.analysis.facts import defining, ints, made_by, splat_of
 
 _LONG_ROW = REFERENCE.l2_bytes // 4  # bytes, which are no longer in cache when they are read again
-_FLOATS = (-np.inf, -1.5, -0.0, 0.0, 2.0, np.inf, np.nan)
 _NUMBERS = {"b": (0, 1), "i": (0, 1, 2), "u": (0, 1, 2)}
 _FLOAT_TYPES = ("bfloat16", "float16", "float32", "float64")
 _COMPARISONS: dict[str, Callable[..., Any]] = {
@@ -137,22 +137,9 @@ def _worst(dtype: np.dtype, largest: bool) -> Any:
 
 def _picks(op: ir.Operation, largest: bool) -> bool:
     """Whether a body, of any two elements at different positions, picks the right one."""
-    numbers = _NUMBERS.get(dtype_of(op.operands[0].type).kind, _FLOATS)
-    pairs = np.array([(a, b, i) for a in numbers for b in numbers for i in (0, 1)], np.float64)
-    left, right, at = pairs.T
+    numbers = _NUMBERS.get(dtype_of(op.operands[0].type).kind, FLOATS)
     block = op.regions[0].blocks[0]
-    with np.errstate(invalid="ignore"):
-        found = _tried(block, dict(zip(block.arguments, (left, at, right, 1 - at), strict=True)))
-        if found is None:
-            return False
-        value, position = found
-        most = (np.maximum if largest else np.minimum)(left, right)
-        first = np.where(left == right, np.minimum(at, 1 - at), 1 - at)
-        expected = np.where((left != right) & ((left == most) | np.isnan(left)), at, first)
-    either = np.isnan(left) & np.isnan(right)
-    return np.array_equal(value, most, equal_nan=True) and bool(
-        np.all((position == expected) | either)
-    )
+    return picks(lambda *given: _tried(block, dict(zip(block.arguments, given, strict=True))), numbers, largest)
 
 
 def _tried(block: ir.Block, known: dict[ir.Value, Any]) -> list[Any] | None:
