@@ -49,8 +49,7 @@ _BROADCAST, _IOTA = "stablehlo.broadcast_in_dim", "stablehlo.iota"
 _MOVES = frozenset((_BROADCAST, _IOTA, CONSTANT))
 _GROWTH = 8
 """A space has so many times the elements of what it is made from, or more."""
-# In exponentials: an operation of an instruction or two, and a power, which is a logarithm and an exponential.
-_CHEAP, _POWER = REFERENCE.op_ps / REFERENCE.function_ps, 2.2
+_CHEAP, _POWER = 0.04, 2.2  # rounding: of an operation of an instruction or two, and of a power, in exponentials
 
 Key = tuple[tuple[int, ...], tuple[int, ...], ir.Block]
 
