@@ -274,6 +274,9 @@ def _conversions() -> tuple[tuple[str, int], ...]:
     return tuple(_runtime.conversions().items())
 
 
+_BLAS_THREADS = "OPENBLAS_NUM_THREADS"
+
+
 def _openblas() -> ctypes.CDLL:
     """OpenBLAS from the scipy-openblas32 wheel, loaded on first use, without threads of its own.
 
@@ -283,7 +286,16 @@ def _openblas() -> ctypes.CDLL:
     global _blas
     with _lock:
         if _blas is None:
-            _blas = ctypes.CDLL(_library_of_wheel("scipy_openblas32"))
+            path = _library_of_wheel("scipy_openblas32")
+            threads = os.environ.get(_BLAS_THREADS)
+            os.environ[_BLAS_THREADS] = "1"  # others would be started now, and wait for work for 0.1 s by spinning
+            try:
+                _blas = ctypes.CDLL(path)
+            finally:
+                if threads is None:
+                    del os.environ[_BLAS_THREADS]
+                else:
+                    os.environ[_BLAS_THREADS] = threads
             _blas.scipy_openblas_set_num_threads(1)
     return _blas
 

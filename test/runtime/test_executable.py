@@ -432,3 +432,21 @@ def test_exit_and_fork_with_calls_in_flight(rest):
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
                             timeout=60)  # fmt: skip
     assert result.returncode == 0 and result.stdout.strip() == "ok", result.stderr
+
+
+@pytest.mark.parametrize("threads", [None, "3"])
+def test_openblas_starts_no_threads(threads):
+    """They would wait for work by spinning."""
+    program = """
+import os
+import lamina
+from lamina.runtime import executable
+before = os.listdir("/proc/self/task")
+executable._openblas()
+print(os.listdir("/proc/self/task") == before, os.environ.get("OPENBLAS_NUM_THREADS"))
+"""
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    if threads is not None:
+        environment["OPENBLAS_NUM_THREADS"] = threads
+    ended = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert ended.stdout.split() == ["True", str(threads)]
