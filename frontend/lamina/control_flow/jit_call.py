@@ -34,15 +34,7 @@ def _abstract_eval(*avals: Any, jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
 
 
 def _lowering(ctx: Any, *args: Any, jaxpr: ClosedJaxpr, name: str, **_: Any) -> Any:
-    if any(_is_of_terms(aval) for aval in (*jaxpr.in_avals, *jaxpr.out_avals)):
-        return ctx.lower_jaxpr(jaxpr.jaxpr, jaxpr.consts, args)  # Shardy adds up terms where they go into a function
     return ctx.call(jaxpr, name, args)
-
-
-def _is_of_terms(aval: Any) -> bool:
-    """Whether of such a value each device has a term."""
-    placed = getattr(aval, "placed", None)
-    return placed is not None and bool(placed.sums.unreduced)
 
 
 def _call(closed: ClosedJaxpr, args: list[Any], name: str) -> list[Any]:

@@ -119,7 +119,10 @@ class LoweringContext:
         return lower_body(self.module, jaxpr, [constant(c) for c in consts], args)
 
     def call(self, closed: ClosedJaxpr, name: str, args: Sequence[ir.Value]) -> list[ir.Value]:
-        """Calls the private function of a jaxpr, making it when it is new."""
+        """Calls the private function of a jaxpr, making it when it is new. Terms of a sum are computed with here:
+        Shardy would add them up where they go into a function."""
+        if any(a.placed is not None and a.placed.sums.unreduced for a in (*closed.in_avals, *closed.out_avals)):
+            return self.lower_jaxpr(closed.jaxpr, closed.consts, args)
         symbol = private_function(self.module, closed, name)
         results = [tensor_type(a) for a in closed.out_avals]
         return list(hlo.call(symbol, list(args), results))
