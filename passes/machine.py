@@ -123,6 +123,10 @@ class Machine(Record):
         low = min(int(at), len(rates) - 2)
         return float(rates[low] + (at - low) * (rates[low + 1] - rates[low]))
 
+    def grain(self, ps: int) -> int:
+        """How many of what takes so many picoseconds are worth a task, one at least."""
+        return max(1, self.task_ns * 1000 // ps)
+
     def multiply_add_ns(self, element: str) -> float:
         """Nanoseconds of a term of a product of f32 or f64 whose factors are in the caches."""
         return 2 / self.rate(element, "code", _CACHED_SIZE)

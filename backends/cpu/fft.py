@@ -164,8 +164,7 @@ def _kernel(
             "%operand" if number == 0 else between,
             "%result" if number == len(tasks) - 1 else between,
         )
-        points = task.length * numbers.lanes
-        grain = max(1, REFERENCE.task_ns * 1000 // (2 * REFERENCE.apart_ps * points))
+        grain = REFERENCE.grain(2 * REFERENCE.apart_ps * task.length * numbers.lanes)
         array = f"%ctx{number}"
         calls += [*pack(places, array), run(task.name, task.blocks, grain, array)]
     if not chain:

@@ -26,7 +26,6 @@ from lamina.dialects.attributes import LIBRARY, string_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import CompileError
 from lamina.passes.machine import SIZES, Machine
-from lamina.passes.machine_attribute import machine_of
 from lamina.passes.stablehlo.analysis.facts import PYTHON_CALLBACK, callback_index
 from lamina.passes.stablehlo.analysis.gemm import Gemm
 from lamina.passes.stablehlo.analysis.lapack import Lapack
@@ -148,7 +147,7 @@ def _gemm(
         body = one_call(f"%p{lhs}", f"%p{rhs}", f"%p{result}")
         return f"{declared}define void @{symbol}({parameters}) {{\n{body}  ret void\n}}\n", 0
     places_ = (lhs, rhs, result)
-    return declared + _batched(product, element, symbol, parameters, places_, one_call, machine_of(dot)), 0
+    return declared + _batched(product, element, symbol, parameters, places_, one_call, target.machine), 0
 
 
 def _batched(

@@ -52,7 +52,7 @@ class ScanTasks:
     def task(self, name: str, text: Text, count: int, elements: int) -> Task:
         """A task that is done `count` times, each for so many elements."""
         body = "\n".join(text.lines)
-        grain = max(1, REFERENCE.task_ns * 1000 // (elements * REFERENCE.apart_ps))
+        grain = REFERENCE.grain(elements * REFERENCE.apart_ps)
         return (
             f"define internal void @{name}(ptr %ctx, i64 %low, i64 %high) #0 {{\nentry:\n{body}\n"
             "  ret void\n}"

@@ -83,8 +83,7 @@ class _Kernel:
         parameters = ", ".join(f"ptr %p{i}" for i in range(count + 1))
         blocks = -(-self._batch // self._lanes)
         machine = machine_of(self._steps[0][0])
-        of_a_block = self._work() * (machine.op_ps + machine.access_ps)
-        grain = max(1, machine.task_ns * 1000 // of_a_block)
+        grain = machine.grain(self._work() * (machine.op_ps + machine.access_ps))
         return (
             f"{DECLARATION}\n"
             f"{self._declarations()}{''.join(self._functions.values())}"

@@ -2,5 +2,5 @@
 it (calibrate, kept in the store), and which of these a compilation goes by (choice).
 
 `lamina.passes.machine.Machine` is what comes out; a `Target` holds one, so that it is part of every key. Numbers
-about machines are in `data` and nowhere else.
+about machines are in `data`, in what that class has where nothing else is said, and, of compiling, in compile_times.
 """

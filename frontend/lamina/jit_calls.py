@@ -71,13 +71,16 @@ def call_new(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 
 def _is_pythons(options: JitOptions, traced: TracedCall, leaves: list[Any]) -> bool:
-    """Whether arguments are placed otherwise than on one CPU device, of which the fast path knows."""
+    """Whether some argument is placed otherwise than on one CPU device, of which the fast path knows. Raises
+    ValueError where those are of different devices."""
     if not any(isinstance(x, ArrayImpl) and x.placement is not None and x.device_number is None for x in leaves):
         return False
     from lamina import placement
 
+    if not placement.are_each_on_one_cpu(leaves):
+        return True  # `_call_placed` looks whether their devices are the same
     placement.common_devices(leaves, traced.name_of, shown_name(options))
-    return not placement.are_on_one_cpu(leaves)
+    return False
 
 
 def _placed_arguments(

@@ -89,8 +89,9 @@ def is_pythons(x: Any) -> bool:
     return isinstance(x, ArrayImpl) and x.placement is not None and x.device_number is None
 
 
-def are_on_one_cpu(leaves: Sequence[Any]) -> bool:
-    """Whether all arguments that are the fast path's to leave to Python are on one device, a CPU: it knows that."""
+def are_each_on_one_cpu(leaves: Sequence[Any]) -> bool:
+    """Whether the arguments that are placed in the host's memory are on one CPU device each: that the fast path
+    knows."""
     return all(
         type(x.placement) is SingleDeviceSharding and x.placement.device_list[0].platform == "cpu"
         for x in leaves

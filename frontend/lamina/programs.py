@@ -333,7 +333,7 @@ def compile_primitive(primitive: Primitive, params: dict[str, Any]) -> Callable[
         from lamina import placement
 
         if (
-            not placement.are_on_one_cpu(args)
+            not placement.are_each_on_one_cpu(args)
             or current_mesh.of_programs() is not None
             or guards.watching_transfers()
         ):
@@ -341,7 +341,7 @@ def compile_primitive(primitive: Primitive, params: dict[str, Any]) -> Callable[
                 of_places.clear()
             of_places[_key_of_places(args)] = entry
             return _run_placed(primitive.name, entry, args), None
-        placement.common_devices(args, "operand {}".format, primitive.name)
+        placement.common_devices(args, _operand, primitive.name)
         return entry(list(args)), of_fast_path(entry)
 
     return CompiledFunction(miss)
@@ -356,9 +356,13 @@ def _key_of_places(args: Sequence[Any]) -> tuple[Any, ...]:
 _MOST_PLACED = 256  # programs of one operation, for operands that were placed
 
 
+def _operand(number: int) -> str:
+    return f"operand {number}"
+
+
 def _run_placed(name: str, entry: Any, args: Sequence[Any]) -> Any:
     """The results of an operation on operands that were placed, as they are."""
     from lamina import placement
 
-    found = placement.common_devices(args, lambda i: f"operand {i}", name)
+    found = placement.common_devices(args, _operand, name)
     return placement.place_results(found, placement.by_shape(args), entry(list(args)))
