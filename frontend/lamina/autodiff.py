@@ -7,10 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import index
 from typing import Any, Literal, TypeVar, overload
 
+import numpy as np
+
+from lamina import shape_dtype
 from lamina.core import dtypes, tree
 from lamina.core.array_class import Array
 from lamina.core.array_likes import ArrayLike
-from lamina.core.avals import same_type
+from lamina.core.avals import ShapedArray, same_type
 from lamina.core.jaxpr import ClosedJaxpr
 from lamina.core.library import library
 from lamina.core.tangents import UndefinedPrimal, Zero
@@ -66,11 +69,11 @@ def jvp(
     >>> float(out), float(tangent)
     (8.0, 12.0)
     """
-    for what, value in (("primal", primals), ("tangent", tangents)):
+    for value in (primals, tangents):
         if not isinstance(value, (tuple, list)):
             raise TypeError(
-                f"{what} and tangent arguments to {library}.jvp must be tuples or lists; found {value!r} "
-                f"of type {type(value)}."
+                f"primal and tangent arguments to {library}.jvp must be tuples or lists; found "
+                f"{type(primals).__name__} and {type(tangents).__name__}."
             )
     ps, p_tree = tree.flatten(primals)
     ts, t_tree = tree.flatten(tangents)
@@ -96,7 +99,7 @@ def jvp(
             )
     ts = [Zero(tangent_aval(t)) if tangent_aval(t).dtype == dtypes.float0 else t for t in ts]
     flat, out = flat_function(fun, tree.structure(tuple(primals)), has_aux)
-    outs, out_tangents = jvp_flat(flat, with_shapes(ps), ts)
+    outs, out_tangents = jvp_flat(flat, with_shapes(ps), with_shapes(ts))
     main = tree.unflatten(out.tree, outs[: out.n])
     dots = tree.unflatten(out.tree, [instantiate_zero(t) for t in out_tangents[: out.n]])
     if has_aux:
@@ -325,13 +328,14 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     >>> transpose(jnp.array([1.0, 2.0]))[0].tolist()
     [3.0, 6.0]
     """
-    leaves, in_tree = tree.flatten(tuple(primals))
+    leaves, in_tree = tree.flatten(tuple(map(shape_dtype.as_types, primals)))
     flat, out = flat_function(fun, in_tree, False)
     avals = [getattr(x, "aval", None) or get_aval(x) for x in leaves]
     closed: ClosedJaxpr = trace_to_jaxpr(flat, avals)
+    _check_linear_types(avals, closed.out_avals)
 
     @api_boundary
-    def apply(cotangent: Any) -> Any:
+    def apply(consts: Any, cotangent: Any) -> Any:
         cts, ct_tree = tree.flatten(cotangent)
         if ct_tree != out.tree:
             raise TypeError(
@@ -342,14 +346,24 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
             got = tangent_aval(ct)
             if not same_type(got, want):
                 raise TypeError(
-                    "linear_transpose: the cotangent is of type "
-                    f"{got.str_short()} where the function gives {want.str_short()}"
+                    f"cotangent type does not match function output, expected {want.str_short()} but "
+                    f"got {got.str_short()}"
                 )
-        result = backward_pass(
-            closed.jaxpr, closed.consts, [UndefinedPrimal(a) for a in avals], cts
-        )
+        result = backward_pass(closed.jaxpr, consts, [UndefinedPrimal(a) for a in avals], cts)
         return tree.unflatten(
             in_tree, [as_derivative(ct, a.weak_type) for ct, a in zip(result, avals, strict=True)]
         )
 
-    return apply
+    return Partial(apply, closed.consts)
+
+
+def _check_linear_types(ins: Sequence[ShapedArray], outs: Sequence[ShapedArray]) -> None:
+    """Raises TypeError unless a function of these types can be linear: among floats, or among integers."""
+    kinds = [[a.dtype for a in avals] for avals in (ins, outs)]
+    if all(dtypes.is_inexact(d) or d == dtypes.float0 for d in kinds[0] + kinds[1]):
+        return
+    if not all(np.issubdtype(d, np.integer) for d in kinds[0] + kinds[1]):
+        raise TypeError(
+            "linear_transpose only supports functions from floats or complex numbers to such, or from "
+            f"integers to integers, but this one goes from {kinds[0]} to {kinds[1]}"
+        )

@@ -281,8 +281,9 @@ def copy_to_host_async(x: T) -> T:
     [0, 1, 2]
     """
     for leaf in tree.leaves(x):
-        if hasattr(type(leaf), "copy_to_host_async"):
-            leaf.copy_to_host_async()
+        copy = getattr(leaf, "copy_to_host_async", None)
+        if copy is not None:
+            copy()
     return x
 
 

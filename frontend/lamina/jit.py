@@ -11,9 +11,8 @@ from typing import Any, ParamSpec, Protocol, TypeVar, overload
 from lamina import shape_dtype, stages
 from lamina.compiler_levels import Inline
 from lamina.control_flow.tracing import check_callable
-from lamina.core import axes, tree
+from lamina.core import axes
 from lamina.core.array_class import Array
-from lamina.core.trace import has_no_value, is_array_like
 from lamina.core.tracebacks import api_boundary
 from lamina.core.wrapping import function_name, update_wrapper
 from lamina.jit_calls import call_new, requested_of, wanted_of_arguments
@@ -219,19 +218,19 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """
     jitted_fun: Any = fun if isinstance(getattr(fun, "_jit_options", None), JitOptions) else jit(fun)
     options: JitOptions = jitted_fun._jit_options
-    static = {*options.static_argnums} | {i - len(args) for i in options.static_argnums}
-    typed = [x if i in static else tree.map(_as_type, x) for i, x in enumerate(args)]
-    named = {
-        k: x if k in options.static_argnames else tree.map(_as_type, x) for k, x in kwargs.items()
-    }
+    typed, named = _typed(options, args, kwargs)
     return _eval_shape(options, *typed, **named)
 
 
-def _as_type(x: Any) -> Any:
-    """What has a shape and a dtype without being an array, as their ShapeDtypeStruct."""
-    if is_array_like(x) or not (hasattr(x, "shape") and hasattr(x, "dtype")):
-        return x
-    return x if has_no_value(x) else shape_dtype.ShapeDtypeStruct(tuple(x.shape), x.dtype)
+def _typed(
+    options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments with a ShapeDtypeStruct for each value that has a shape and a dtype without being an array."""
+    static = {i + len(args) if i < 0 else i for i in options.static_argnums}
+    typed = tuple(x if i in static else shape_dtype.as_types(x) for i, x in enumerate(args))
+    return typed, {
+        k: x if k in options.static_argnames else shape_dtype.as_types(x) for k, x in kwargs.items()
+    }
 
 
 @api_boundary
@@ -259,7 +258,7 @@ def make_jaxpr(
         nums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
         options = JitOptions(lambda *a, **k: fun(*a, **k), nums, (), (), (), True, False)
         with axes.bind(axis_env or ()):
-            traced, _ = trace_call(options, args, kwargs)
+            traced, _ = trace_call(options, *_typed(options, args, kwargs))
         if not return_shape:
             return traced.closed
         return traced.closed, shape_dtype.out_info(traced.closed, traced.out_tree)

@@ -52,7 +52,8 @@ def call_new(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any])
         constraints = {} if program.plan.requested else _constraints(traced.closed.jaxpr)
         guards.refuse_execution(options.name)
         if value_checks.active():
-            return value_checks.checked(options.name, entry, leaves, traced.closed), None
+            donated = traced.donated
+            return value_checks.checked(options.name, entry, leaves, traced.closed, donated), None
     if config.profiling.value:
         from lamina.profiler import timed_call
 

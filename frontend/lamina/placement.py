@@ -155,6 +155,8 @@ def _put(x: Any, place: Any, donate: Any, may_alias: Any) -> Any:
         return constrain(x, place)
     if type(x) is KeyArray:
         return x if place is None else put_value(x, as_sharding(place))
+    if donate and may_alias:
+        raise ValueError("device_put: may_alias and donate cannot be True at the same time.")
     guards.check_transfers((x,), explicit=True)
     array = runtime.to_array(x)
     if may_alias is False and array is x:

@@ -6,15 +6,19 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from lamina.core import dtypes, tree
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr
 from lamina.core.library import library
+from lamina.core.trace import get_aval, has_no_value, is_array_like
 
 
 class ShapeDtypeStruct:
     """The shape and dtype of an array, without the array: for tracing and as eval_shape's result.
 
+    dtype       any of NumPy's or lamina's, kept as it is; what is traced with it has 32 bits where x64 is off.
     sharding    where the array would lie: a Sharding, or a PartitionSpec, which is over the mesh that is
                 current when `sharding` is read.
 
@@ -34,8 +38,10 @@ class ShapeDtypeStruct:
     ) -> None:
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
+        if any(d is None for d in shape):
+            raise ValueError(f"ShapeDtypeStruct: `shape` cannot have None in it. Got shape={tuple(shape)}")
         self.shape = tuple(int(d) for d in shape)
-        self.dtype = dtypes.canonicalize(dtype)
+        self.dtype: Any = dtype if isinstance(dtype, dtypes.KeyDType) else np.dtype(dtype)
         self._place = sharding
         self.weak_type = weak_type
         if sharding is None:
@@ -67,8 +73,6 @@ class ShapeDtypeStruct:
     @classmethod
     def like(cls, x: Any) -> ShapeDtypeStruct:
         """That of an array or a number, with the sharding of an array that was placed."""
-        from lamina.core.trace import get_aval
-
         aval = get_aval(x)
         placed = getattr(x, "committed", False)
         sharding = x.sharding if placed else None if aval.placed is None else aval.sharding
@@ -88,7 +92,9 @@ class ShapeDtypeStruct:
 
     @property
     def aval(self) -> ShapedArray:
-        return ShapedArray(self.shape, self.dtype, self.weak_type, sharding=self.sharding)
+        """The type of arrays of this shape and dtype; without x64, 32-bit where the dtype has 64."""
+        dtype = dtypes.canonicalize(self.dtype)
+        return ShapedArray(self.shape, dtype, self.weak_type, sharding=self.sharding)
 
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: math.prod(self.shape))
@@ -114,6 +120,17 @@ class ShapeDtypeStruct:
         sharding = f", sharding={self._place}" if self._place is not None else ""
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{sharding}{weak})"
+
+
+def as_types(x: Any) -> Any:
+    """A pytree with the ShapeDtypeStruct of each value that has a shape and a dtype without being an array."""
+    return tree.map(_as_type, x)
+
+
+def _as_type(x: Any) -> Any:
+    if is_array_like(x) or not (hasattr(x, "shape") and hasattr(x, "dtype")):
+        return x
+    return x if has_no_value(x) else ShapeDtypeStruct(tuple(x.shape), x.dtype)
 
 
 def out_info(closed: ClosedJaxpr, out_tree: tree.PyTreeDef) -> Any:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from lamina import config
+from lamina.array import ArrayImpl
 from lamina.core import dtypes, tree
-from lamina.core.jaxpr import ClosedJaxpr, eval_jaxpr
+from lamina.core.jaxpr import ClosedJaxpr, JaxprEqn, eval_jaxpr
 from lamina.core.primitive import Primitive
 from lamina.core.source_info import current
 
@@ -35,22 +36,49 @@ def _found(result: Any) -> str | None:
     return None
 
 
+_run_again: list[JaxprEqn | None] = []
+"""Of each program that is run again op by op, its equation where it has just one."""
+
+
+def _same(eqn: JaxprEqn, other: JaxprEqn | None) -> bool:
+    return other is not None and other.primitive is eqn.primitive and other.params == eqn.params
+
+
 def checked(
-    name: str, entry: Callable[[Any], Any], args: Sequence[Any], closed: ClosedJaxpr
+    name: str,
+    entry: Callable[[Any], Any],
+    args: Sequence[Any],
+    closed: ClosedJaxpr,
+    donated: Sequence[bool] = (),
 ) -> Any:
-    """What a program gives. Where that holds a NaN it is run again op by op.
+    """What a program gives. Where that holds a NaN it is run again op by op. Of donated arguments it gets
+    copies, since they may be needed once more.
 
     Raises FloatingPointError naming the first operation whose result holds one.
     """
-    result = entry(args)
+    alone = closed.jaxpr.eqns[0] if len(closed.jaxpr.eqns) == 1 else None
+    given = [
+        x.copy() if isinstance(x, ArrayImpl) and any(donated[i : i + 1]) else x
+        for i, x in enumerate(args)
+    ]
+    result = entry(given)
     found = _found(result)
     if found is None:
         return result
+    if alone is not None and any(_same(alone, eqn) for eqn in _run_again):
+        # The operation has a program of its own, this one: nothing is to be found by another try.
+        raise FloatingPointError(
+            f"Invalid value ({found}) encountered in sharded computation {name}{_line()}"
+        )
     print(
         f"Invalid {found} value encountered in the output of {name}. Running it op by op.",
         file=sys.stderr,
     )
-    eval_jaxpr(closed.jaxpr, closed.consts, *args)
+    _run_again.append(alone)
+    try:
+        eval_jaxpr(closed.jaxpr, closed.consts, *args)
+    finally:
+        _run_again.pop()
     raise FloatingPointError(
         f"invalid value ({found}) encountered in {name}, and in none of its operations run alone"
     )
@@ -69,6 +97,9 @@ def checked_primitive(
         return result
     if primitive.in_python is not None:
         primitive.in_python(*args, **params)
+    raise FloatingPointError(f"invalid value ({found}) encountered in {primitive.name}{_line()}")
+
+
+def _line() -> str:
     where = current()
-    line = f"\nat {where.summary()}: {where.frames[0].text}" if where.raw else ""
-    raise FloatingPointError(f"invalid value ({found}) encountered in {primitive.name}{line}")
+    return f"\nat {where.summary()}: {where.frames[0].text}" if where.raw else ""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
 
 from lamina import config
 from lamina.control_flow.tracing import arg_names, check_callable, check_outputs
@@ -56,6 +58,8 @@ def vmap(
     """
     check_callable(fun)
     in_axes = _checked_in_axes(in_axes)
+    for what, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
+        _check_axes(what, axes)
     if lanes not in (None, "auto", "branch", "select"):
         raise ValueError(f'vmap lanes must be "auto", "branch" or "select", but got {lanes!r}')
     spmd = spmd_axis_name if isinstance(spmd_axis_name, tuple) else (spmd_axis_name,)
@@ -65,7 +69,9 @@ def vmap(
     def vmap_f(*args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = tree.flatten((args, kwargs), is_vmappable)
         axes = _axes_of_leaves(in_axes, args, kwargs)
-        dims, size = mapped_sizes("vmap", leaves, axes, arg_names(fun, args, kwargs), axis_size)
+        dims, size = mapped_sizes(
+            "vmap", leaves, axes, lambda: names_of_leaves(fun, args, kwargs), axis_size
+        )
         out_tree: list[Any] = []
         along = _spread_over(_explicit_axes(leaves, dims), spmd)
 
@@ -79,8 +85,9 @@ def vmap(
         with nullcontext() if lanes is None else config.lanes(lanes):
             outs, out_dims = batch_flat(flat, leaves, dims, Axis(axis_name, size, along))
         wanted = _axes_of_results(out_axes, out_tree[0], len(outs))
+        where = (fun, axis_name)
         placed = [
-            _place(x, d, w, size, fun) for x, d, w in zip(outs, out_dims, wanted, strict=True)
+            _place(x, d, w, size, where) for x, d, w in zip(outs, out_dims, wanted, strict=True)
         ]
         return tree.unflatten(out_tree[0], placed)
 
@@ -100,6 +107,18 @@ def _checked_in_axes(in_axes: Any) -> Any:
             f"arguments passed to the function, but got {in_axes}."
         )
     return in_axes
+
+
+def _check_axes(what: str, axes: Any) -> None:
+    """Raises TypeError where an axis is no integer; an array may not be one, since its value is no part of
+    the program."""
+    for axis in tree.leaves(axes, is_spec):
+        if is_spec(axis) or isinstance(axis, (int, np.integer)) and not isinstance(axis, bool):
+            continue
+        raise TypeError(
+            f"vmap {what} must be an int, None, or (nested) container with those types as leaves, but "
+            f"got {axes}."
+        )
 
 
 def _axes_of_leaves(in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
@@ -164,15 +183,32 @@ def _spread_over(explicit: tuple[Any, ...], spmd: tuple[Any, ...]) -> tuple[Any,
     return explicit
 
 
+def names_of_leaves(
+    fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> list[str]:
+    """What messages call the leaves of the arguments: argument x['w'], kwargs['y']."""
+    by_name = [f"kwargs[{key!r}]{path}" for key in sorted(kwargs) for path in tree.paths(kwargs[key])]
+    names = arg_names(fun, args, kwargs)
+    return [f"argument {name}" for name in names[: len(names) - len(by_name)]] + by_name
+
+
 def mapped_sizes(
-    what: str, leaves: list[Any], axes: list[Any], names: Any, axis_size: int | None
+    what: str,
+    leaves: list[Any],
+    axes: list[Any],
+    names: Callable[[], Sequence[str]],
+    axis_size: int | None,
 ) -> tuple[list[Any], int]:
     """The axes as dimensions that are not negative, and the one size that they have. `what` is
-    the transformation, for messages."""
+    the transformation and `names` gives the leaves' names, for messages."""
+
+    def name(i: int) -> str:
+        known = names()
+        return known[i] if i < len(known) else f"argument {i}"
+
     dims: list[Any] = []
-    found: list[tuple[str, Any, int, int]] = []
+    found: list[tuple[int, Any, int, int]] = []
     for i, (x, axis) in enumerate(zip(leaves, axes, strict=True)):
-        name = names[i] if i < len(names) else f"argument {i}"
         if axis is None:
             dims.append(None)
             continue
@@ -180,7 +216,7 @@ def mapped_sizes(
             dims.append(axis)
             shape = getattr(x, "shape", ())
             if isinstance(axis, int) and -len(shape) <= axis < len(shape):
-                found.append((name, x, axis, shape[axis]))
+                found.append((i, x, axis, shape[axis]))
             continue
         if isinstance(axis, bool) or not hasattr(axis, "__index__"):
             raise TypeError(
@@ -192,44 +228,67 @@ def mapped_sizes(
             raise ValueError(
                 f"{what} was requested to map its argument along axis "
                 f"{axis}, which implies that its rank should be at least 1, but is only 0 (its shape is "
-                f"()): {name}"
+                f"()): {name(i)}"
             )
         if not -aval.ndim <= axis < aval.ndim:
             raise ValueError(
                 f"{what} was requested to map its argument along axis {axis}, which implies that its rank "
                 f"should be at least {axis + 1 if axis >= 0 else -axis}, but is only {aval.ndim} (its "
-                f"shape is {aval.shape}): {name}"
+                f"shape is {aval.shape}): {name(i)}"
             )
         axis = axis % aval.ndim
         dims.append(axis)
-        found.append((name, aval, axis, aval.shape[axis]))
+        found.append((i, aval, axis, aval.shape[axis]))
     sizes = {n for *_, n in found}
     if axis_size is not None:
         sizes.add(axis_size)
+    if not leaves and not sizes:
+        raise ValueError(
+            f"{what} wrapped function must be passed at least one argument containing an array or axis_size must "
+            "be specified"
+        )
     if not sizes:
         raise ValueError(f"{what} must have at least one non-None value in in_axes, or axis_size")
     if len(sizes) > 1:
-        lines = [
-            f"  * size {n}: axis {axis} of argument {name} of type "
-            + (type(aval).__name__ if is_vmappable(aval) else aval.str_long())
-            for name, aval, axis, n in found
-        ]
-        if axis_size is not None:
-            lines.append(f"  * axis_size is {axis_size}")
         raise ValueError(
-            f"{what} got inconsistent sizes for array axes to be mapped:\n" + "\n".join(lines)
+            f"{what} got inconsistent sizes for array axes to be mapped:\n"
+            + ";\n".join(_lines_of_sizes(found, axis_size, name))
         )
     return dims, sizes.pop()
 
 
-def _place(x: Any, dim: Any, wanted: Any, size: int, fun: Any) -> Any:
+def _lines_of_sizes(
+    found: Sequence[tuple[int, Any, int, int]], axis_size: int | None, name: Callable[[int], str]
+) -> Iterator[str]:
+    """For each size the first axis that has it, the most frequent first."""
+    if axis_size is not None:
+        yield f"  * the `axis_size` argument was {axis_size}"
+    groups: dict[int, list[tuple[int, Any, int, int]]] = {}
+    for each in found:
+        groups.setdefault(each[-1], []).append(each)
+    for size, group in sorted(groups.items(), key=lambda item: -len(item[1])):
+        position, aval, axis, _ = group[0]
+        kind = type(aval).__name__ if is_vmappable(aval) else aval.str_long()
+        which = f"axis {axis} of {name(position)} of type {kind}"
+        if len(group) == 1:
+            yield f"  * one axis had size {size}: {which}"
+        else:
+            share = "most" if 2 * len(group) > len(found) else "some"
+            yield f"  * {share} axes ({len(group)} of them) had size {size}, e.g. {which}"
+
+
+def _place(x: Any, dim: Any, wanted: Any, size: int, where: tuple[Any, Any]) -> Any:
+    """A result with its batch dimension where it is wanted. `where` is the function and the batch's name."""
     if isinstance(x, Element):
-        return from_element(x, size, wanted, lambda y, d, w: _place(y, d, w, size, fun))
+        return from_element(x, size, wanted, lambda y, d, w: _place(y, d, w, size, where))
     if wanted is None:
         if dim is not None:
+            fun, axis_name = where
+            named = "" if axis_name is None else f" ({axis_name=!s})"
             raise ValueError(
-                f"vmap has mapped output but out_axes is None, in {getattr(fun, '__name__', fun)}: the "
-                f"result of type {get_aval(x).str_long()} differs from lane to lane"
+                f"vmap has mapped output{named} but out_axes is None, at vmap out_axes of "
+                f"{getattr(fun, '__name__', fun)}: the result of type {get_aval(x).str_long()} differs "
+                "from lane to lane"
             )
         return x
     ndim = get_aval(x).ndim + (1 if dim is None else 0)

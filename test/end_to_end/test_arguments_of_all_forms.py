@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc
 import functools
+from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -93,6 +94,24 @@ def test_copies_to_the_host_are_begun_for_other_arrays_too() -> None:
 
     x = Elsewhere()
     assert lamina.copy_to_host_async([x, 3, lnp.ones(2)])[0] is x and begun == [x]
+    of_instance = SimpleNamespace(copy_to_host_async=lambda: begun.append("own"))
+    assert lamina.copy_to_host_async(of_instance) is of_instance and begun == [x, "own"]
+
+
+def test_an_array_that_is_given_away_may_not_be_shared() -> None:
+    for m in (lamina, jax):
+        with pytest.raises(ValueError, match="may_alias and donate cannot be True at the same time"):
+            m.device_put(m.numpy.zeros(2), may_alias=True, donate=True)
+
+
+def test_what_makes_an_array_of_itself_is_a_scalar_where_that_is_one() -> None:
+    class Holder:
+        shape, dtype = (), np.dtype("int32")
+
+        def __jax_array__(self) -> lamina.Array:
+            return lnp.int32(1)
+
+    assert lnp.isscalar(Holder()) and lnp.size(Holder()) == 1
 
 
 def test_tolerances_by_dtype() -> None:

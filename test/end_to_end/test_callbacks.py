@@ -104,6 +104,51 @@ def test_prints_are_jaxs(capsys):
     assert sorted(capsys.readouterr().out.split("\n")) == sorted(expected.split("\n"))
 
 
+@pytest.mark.parametrize("m", [lamina, jax])
+def test_callbacks_of_debug_take_options_in_a_first_call(m, capsys):
+    seen = []
+    m.debug.callback(ordered=True)(lambda x, ordered: seen.append((int(x), ordered)), 3, ordered="user's")
+    m.debug.print(ordered=True)("x: {x} {ordered}", x=4, ordered=5)
+    m.effects_barrier()
+    assert seen == [(3, "user's")] and capsys.readouterr().out == "x: 4 5\n"
+    with pytest.raises(TypeError, match="debug_print received unexpected arguments in the two-call form"):
+        m.debug.print(ordered=True, a=42)
+    with pytest.raises(TypeError, match="debug_callback received unexpected arguments in the two-call form"):
+        m.debug.callback(None, 42)
+
+
+def test_prints_look_as_numpys_options_say_in_the_call(capsys):
+    def f(x):
+        with np.printoptions(precision=2, suppress=True):
+            lamina.debug.print("{}", x)
+
+    x = np.array([1.2345, 2.3456, 1e-7], "float32")
+    for call in (f, lamina.jit(f)):
+        call(x)
+        lamina.effects_barrier()
+        assert capsys.readouterr().out == "[1.23 2.35 0.  ]\n"
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, lamina.jit])
+def test_callbacks_get_random_keys(wrap, capsys):
+    key = lamina.random.key(3)
+    wrap(lambda k: lamina.debug.print("{k.dtype} {k.shape}", k=k))(key)
+    lamina.effects_barrier()
+    assert capsys.readouterr().out == "key<fry> ()\n"
+    same = wrap(lambda k: lamina.pure_callback(lambda k: np.float32(k == key), F32, k))
+    assert same(key) == 1
+
+
+@pytest.mark.parametrize("m", [lamina, jax])
+def test_results_go_by_their_order_whatever_holds_them(m):
+    types = (m.ShapeDtypeStruct((), np.float32), {"a": m.ShapeDtypeStruct((), np.float32)})
+
+    def f(x):
+        return m.pure_callback(lambda x: [x, [x + 1]], types, x)
+
+    assert m.jit(f)(1.0) == f(1.0) == (1, {"a": 2})
+
+
 def test_a_breakpoint_shows_the_callers_variables(monkeypatch, capsys):
     lines = iter(["print('y is', y + 1)"])
 

@@ -267,7 +267,8 @@ GOOD_BWD = lambda res, g: (g, g)  # noqa: E731
 
 @pytest.mark.parametrize(("run", "error", "message"), [
     (lambda: lamina.custom_vjp(jnp.sin)(1.0), AttributeError, "No VJP defined for custom_vjp function"),
-    (_with_rules(lambda x, y: x * y, GOOD_BWD), TypeError, r"<lambda> at .*:\d+ for .* the fwd rule produced"),
+    (_with_rules(lambda x, y: x * y, GOOD_BWD), TypeError,
+     r"(?s)fwd rule <lambda> for function .* the fwd rule produced.*<lambda> is at .*:\d+"),
     (_with_rules(lambda x, y: ((x, y), None), GOOD_BWD), TypeError, "had container/pytree structure"),
     (_with_rules(lambda x, y: (jnp.ones(3), None), GOOD_BWD), TypeError, "had shapes/dtypes of"),
     (_with_rules(GOOD_FWD, lambda res, g: g), TypeError, "got bwd output structure"),
@@ -293,6 +294,56 @@ def _closing(w):
     f = lamina.custom_vjp(lambda x: x * w)
     f.defvjp(lambda x: (x, None), lambda res, g: (g,))
     return f
+
+
+def test_static_arguments_of_custom_jvp_may_hold_traced_values():
+    def program(lib):
+        @partial(lib.custom_jvp, nondiff_argnums=(0, 2))
+        def draw(options, x, key):
+            return x * options["scale"] + lib.module.random.uniform(key, options["shape"])
+
+        @draw.defjvp
+        def rule(options, key, primals, tangents):
+            noise = lib.module.random.uniform(key, options["shape"])
+            return draw(options, *primals, key), 5 * noise * options["scale"] * tangents[0]
+
+        keys = lib.module.random.split(lib.module.random.key(1), 3)
+        options = {"scale": 2.0, "shape": (2,)}
+        mapped = lambda x, scale: lib.vmap(  # noqa: E731
+            lambda s, k: draw({**options, "scale": s}, x, k)
+        )(scale, keys)
+        scales = lib.np.arange(3.0)
+        return (
+            lib.jvp(lambda x: mapped(x, scales), (2.0,), (1.0,)),
+            lib.grad(lambda x, s: mapped(x, s).sum(), (0, 1))(2.0, scales),  # constant in what is static
+            lib.vmap(lambda k: lib.grad(lambda x: draw(options, x, k).sum())(2.0))(keys),
+        )
+
+    check(program)
+    options, key = {"scale": 2.0, "shape": (2,)}, lamina.random.key(0)
+
+    @partial(lamina.custom_jvp, nondiff_argnums=(0, 2))
+    def doubled(options, x, key):
+        return x * lamina.random.uniform(key) * options["scale"]
+
+    doubled.defjvp(lambda options, key, p, t: (doubled(options, *p, key), 7 * t[0]))
+    assert lamina.grad(lambda x: lamina.jit(lambda x, k: doubled(options, x, k))(x, key))(1.0) == 7
+
+
+def test_rules_of_several_kinds_are_set_on_the_outermost():
+    def program(lib):
+        @lib.custom_batching.custom_vmap
+        @lib.custom_jvp
+        def f(x):
+            return 2.0 * x
+
+        f.def_vmap(lambda size, batched, x: (3.0 * x, batched[0]))
+        f.defjvp(lambda primals, tangents: (2.0 * primals[0], 7.0 * tangents[0]))
+        one = lib.np.ones(())
+        return f(one), lib.vmap(f)(lib.np.ones(2)), lib.jvp(f, (one,), (one,))
+
+    check(program)
+    assert not hasattr(lamina.custom_jvp(jnp.sin), "def_vmap")
 
 
 def test_tracers_are_no_static_arguments():

@@ -35,6 +35,20 @@ def test_debug_nans_names_the_operation_and_the_line(name, capsys):
     lamina.block_until_ready(fun(x))  # without the setting nobody minds
 
 
+def test_debug_nans_of_mapped_functions_and_of_donated_arguments():
+    on = lamina.sharding.Mesh(np.array(lamina.devices()[:1]), ("x",))
+    spec = lamina.sharding.PartitionSpec("x")
+    mapped = lamina.shard_map(lambda x: 0.0 / x, mesh=on, in_specs=spec, out_specs=spec)
+    given_away = lamina.jit(lambda x: 0.0 / x, donate_argnums=0)
+    with lamina.debug_nans(True):
+        for f in (mapped, lamina.jit(mapped), lamina.pmap(lambda x: 0.0 / x)):
+            assert f(jnp.ones(1)) == 0
+            with pytest.raises(FloatingPointError, match="Invalid value .nan. encountered in sharded computation"):
+                f(jnp.zeros(1))
+        with pytest.raises(FloatingPointError, match="encountered in div"):
+            given_away(jnp.zeros(2))
+
+
 def test_debug_infs_and_fine_programs():
     f = lamina.jit(lambda x: 1 / x)
     with lamina.debug_infs(True):
@@ -91,6 +105,7 @@ def test_tracebacks_show_the_users_frames():
         lamina.jit(_user)(1.0)
     files = {f.filename for f in traceback.extract_tb(caught.value.__traceback__)}
     assert files == {__file__}
+    assert caught.value.__notes__[-1].startswith("For simplicity, lamina's own frames are left out")
     assert "LAMINA_TRACEBACK_FILTERING" in caught.value.__notes__[-1]
     with lamina.config.traceback_filtering("off"), pytest.raises(TypeError) as caught:
         lamina.jit(lambda x: _user(x))(1.0)

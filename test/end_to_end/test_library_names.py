@@ -149,6 +149,13 @@ def test_settings_by_their_names_in_jax(tmp_path, monkeypatch):
     assert config.x64_enabled is config.enable_x64.value
 
 
+def test_modules_of_extend_are_there_by_name():
+    import lamina.extend
+
+    for name in ("backend", "core", "ifrt_programs", "linear_util", "random", "source_info_util"):
+        assert getattr(lamina.extend, name).__name__ == f"lamina.extend.{name}" and name in dir(lamina.extend)
+
+
 def test_small_names():
     assert jnp.arange(2).aval.at_least_vspace().dtype == lamina.float0
     device = lamina.devices()[0]

@@ -382,8 +382,8 @@ IN_TRACED_CODE = {
                       "symmetric difference of key sets: {'b'}"),
 }  # fmt: skip
 OF_CALLS = {
-    vmap_sizes: ("vmap got inconsistent sizes for array axes to be mapped:", "size 3: axis 0 of argument "
-                 "x of type float32[3]", "size 4: axis 0 of argument y['a'] of type float32[4]"),
+    vmap_sizes: ("vmap got inconsistent sizes for array axes to be mapped:", "one axis had size 3: axis 0 of "
+                 "argument x of type float32[3]", "one axis had size 4: axis 0 of argument y['a'] of type float32[4]"),
     vmap_out_axes: ("vmap", "out_axes", "None"),
     static_list: ("Non-hashable static arguments are not supported", "<class 'list'>, [1]"),
     static_beyond: ("itted function has static_argnums=(3,)", "but only accepts 1 positional arguments"),

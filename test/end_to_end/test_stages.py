@@ -56,7 +56,7 @@ def test_eval_shape_runs_nothing():
 
 
 def test_shape_dtype_structs():
-    s = lamina.ShapeDtypeStruct((2, 3), np.float64)
+    s = lamina.ShapeDtypeStruct((2, 3), np.float32)
     assert s.dtype == np.float32 and s.ndim == 2 and s.size == 6 and len(s) == 2
     assert s == lamina.ShapeDtypeStruct([2, 3], "float32") and hash(s) == hash(
         lamina.ShapeDtypeStruct((2, 3), np.float32))  # fmt: skip

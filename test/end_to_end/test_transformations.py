@@ -1,6 +1,8 @@
 """grad, jvp, vjp, linearize, vmap and Jacobians: values are JAX's, alone and through control flow."""
 
 import collections
+import warnings
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -138,6 +140,11 @@ def test_jvp_of_pytrees():
     check(program)
 
 
+def test_jvp_gives_arrays_for_numbers():
+    for m in (LAMINA, JAX):
+        assert all(isinstance(x, m.Array) for x in m.jvp(m.np.asarray, (1.0,), (2.0,)))
+
+
 def test_jvp_with_aux_and_integers():
     zero = np.zeros((), jax.dtypes.float0)
     check(lambda m: m.jvp(lambda x: (x * x, {"n": x + 1}), (X,), (X,), has_aux=True))
@@ -206,6 +213,27 @@ def test_linear_transpose():
     check(lambda m: m.linear_transpose(lambda x, y: (2 * x + y, x), X, X)((X, X + 1)))
     shape = lambda m: m.ShapeDtypeStruct((3,), np.float32)  # noqa: E731
     check(lambda m: m.linear_transpose(lambda x: m.np.sum(3 * x), shape(m))(2.0))
+    alike = SimpleNamespace(shape=(3,), dtype=np.dtype("float32"))
+    check(lambda m: m.linear_transpose(lambda x: 2 * x, alike)(X))
+    check(lambda m: m.linear_transpose(lambda x: 3 * x, 1)(2))
+    check(lambda m: m.jit(lambda f, x: f(x))(m.linear_transpose(lambda x: M @ x, X), X))
+
+
+def test_types_alone_may_be_whatever_has_a_shape_and_a_dtype():
+    alike = SimpleNamespace(shape=(3,), dtype=np.dtype("float32"))
+    for m in (LAMINA, JAX):
+        assert m.make_jaxpr(lambda x: x + 2)(alike).in_avals[0].shape == (3,)
+        assert m.make_jaxpr(lambda n, x: x + n.real, static_argnums=0)(3, 1.0).out_avals[0].shape == ()
+
+
+def test_a_type_keeps_the_dtype_that_it_was_given():
+    for m in (LAMINA, JAX):
+        assert m.ShapeDtypeStruct((2,), np.bytes_).dtype == np.bytes_
+        wide = m.ShapeDtypeStruct((2,), np.float64)
+        assert wide.dtype == np.float64
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # JAX says that it narrows
+            assert m.eval_shape(lambda x: x, wide).dtype == np.float32
 
 
 # ---- vmap ------------------------------------------------------------------------------------------
@@ -559,6 +587,23 @@ MISTAKES = [
     (ValueError, "argument to VJP function.*", lambda m: m.vjp(lambda x: x, X)[1](1.0)),
     (ValueError, "vmap got inconsistent sizes for array axes to be mapped:\n(.|\n)*x(.|\n)*y",
      lambda m: m.vmap(lambda x, y: x)(X, M[:2])),
+    (ValueError, r"\* most axes \(2 of them\) had size 3, e.g. axis 0 of argument a\['x'\] of type float32\[3\];\n"
+     r".*\* one axis had size 2: axis 0 of kwargs\['b'\] of type float32\[2,3\]",
+     lambda m: m.vmap(lambda a, c, b: c)({"x": X}, X, b=M[:2])),
+    (ValueError, r"\* the `axis_size` argument was 5;\n.*\* one axis had size 3: axis 0 of argument x",
+     lambda m: m.vmap(lambda x: x, axis_size=5)(X)),
+    (ValueError, "vmap wrapped function must be passed at least one argument containing an array",
+     lambda m: m.vmap(lambda x: x)({})),
+    (TypeError, "vmap in_axes must be an int, None, or .nested. container",
+     lambda m: m.vmap(lambda x: x, (m.np.zeros(1),))(X)),
+    (TypeError, "vmap out_axes must be an int, None, or .nested. container",
+     lambda m: m.vmap(lambda x: x, out_axes=m.np.int32(0))(X)),
+    (ValueError, "vmap has mapped output .axis_name=foo. but out_axes is None",
+     lambda m: m.vmap(lambda x: x, out_axes=None, axis_name="foo")(X)),
+    (TypeError, "linear_transpose only supports", lambda m: m.linear_transpose(lambda x: 2.0 * x, 1)),
+    (TypeError, "linear_transpose only supports", lambda m: m.linear_transpose(lambda x: x, True)),
+    (TypeError, "cotangent type does not match", lambda m: m.linear_transpose(lambda x: 1j * x, 1.0)(1.0)),
+    (ValueError, "`shape`.* cannot have None", lambda m: m.ShapeDtypeStruct((None, 2), np.int32)),
     (ValueError, "vmap was requested to map its argument along axis 0, which implies that its rank",
      lambda m: m.vmap(lambda x: x)(1.0)),
     (ValueError, "vmap was requested to map its argument along axis 2, which implies that its rank",

@@ -13,8 +13,10 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from lamina.callbacks.batched import unrolled
-from lamina.callbacks.host import HostFunction, evaluate, lower_call
+from lamina.callbacks.host import HostFunction, evaluate, key_dtypes, lower_call, words_of
 from lamina.core import tree
 from lamina.core.effects import Effect
 from lamina.core.library import library
@@ -54,7 +56,8 @@ def callback(
     """callback(*args, **kwargs) of read-only NumPy arrays, whenever the program gets there. What it
     gives is ignored.
 
-    callback      a function; None: callback is a decorator that takes the other arguments.
+    callback      a function; None: callback(ordered=True)(function, *args, **kwargs) calls it, so that no name of its
+                  arguments is one of an option.
     args, kwargs  pytrees; what is no array in them (strings, functions) is passed on as it is.
     ordered       it happens in program order.
     partitioned   without effect.
@@ -72,28 +75,37 @@ def callback(
     [array(1., dtype=float32)]
     """
     if callback is None:
-        return lambda fun: _decorated(fun, ordered, partitioned)
-    if not callable(callback):
+        _check_options("callback", args, kwargs)
+        return lambda fun, *args, **kwargs: _bind(fun, args, kwargs, ordered, partitioned)
+    _bind(callback, args, kwargs, ordered, partitioned)
+    return None
+
+
+def _bind(
+    fun: Callable[..., None], args: Any, kwargs: dict[str, Any], ordered: bool, partitioned: bool
+) -> None:
+    if not callable(fun):
         raise TypeError(
             f"first argument to {library}.debug.callback must be callable, but got an object of type "
-            f"{type(callback)}"
+            f"{type(fun)}"
         )
     leaves, in_tree = tree.flatten((args, kwargs))
     static = {i: x for i, x in enumerate(leaves) if not is_array_like(x)}
     debug_callback_p.bind(
-        *[x for i, x in enumerate(leaves) if i not in static],
-        callback=HostFunction(callback, in_tree, static),
+        *[words_of(x) for i, x in enumerate(leaves) if i not in static],
+        callback=HostFunction(fun, in_tree, static, key_dtypes(leaves)),
         ordered=bool(ordered),
         partitioned=bool(partitioned),
     )
-    return None
 
 
-def _decorated(fun: Callable[..., None], ordered: bool, partitioned: bool) -> Callable[..., None]:
-    def call(*args: Any, **kwargs: Any) -> None:
-        callback(fun, *args, ordered=ordered, partitioned=partitioned, **kwargs)
-
-    return call
+def _check_options(what: str, args: Any, kwargs: Any) -> None:
+    """Raises TypeError where a call that only takes options was given something else."""
+    if args or kwargs:
+        raise TypeError(
+            f"debug_{what} received unexpected arguments in the two-call form, whose first call takes only "
+            f"options: {args=} {kwargs=}"
+        )
 
 
 class _FormatCheck(string.Formatter):
@@ -124,17 +136,18 @@ class _FormatCheck(string.Formatter):
 
 
 def print(
-    fmt: str,
+    fmt: str | None = None,
     *args: Any,
     ordered: bool = False,
     partitioned: bool = False,
     skip_format_check: bool = False,
     **kwargs: Any,
-) -> None:
+) -> Callable[..., None] | None:
     """Prints fmt.format(*args, **kwargs) with the values that arrays have while the program runs.
 
-    fmt                a format string with {} or {name} for each argument.
-    args, kwargs       pytrees.
+    fmt                a format string with {} or {name} for each argument; None: print(ordered=True)(fmt, *args,
+                       **kwargs) prints, so that no name of an argument is one of an option.
+    args, kwargs       pytrees. Arrays look as NumPy's options for printing (np.printoptions) say in the call.
     ordered            prints come in program order.
     partitioned        without effect.
     skip_format_check  takes a format string that does not name every argument.
@@ -148,13 +161,12 @@ def print(
     >>> y = f(1.0)
     x is 1.0
     """
-    if not skip_format_check:
-        _FormatCheck().format(fmt, *args, **kwargs)
-
-    def print_values(*values: Any, **named: Any) -> None:
-        sys.stdout.write(fmt.format(*values, **named) + "\n")
-
-    callback(print_values, *args, ordered=ordered, partitioned=partitioned, **kwargs)
+    done = functools.partial(_formatted, _write, skip_format_check, ordered, partitioned)
+    if fmt is None:
+        _check_options("print", args, kwargs)
+        return done
+    done(fmt, *args, **kwargs)
+    return None
 
 
 def log(
@@ -176,18 +188,43 @@ def log(
 
     >>> lamina.debug.log("x is {}", jnp.ones(2))
     """
+    done = functools.partial(_formatted, _log_line, skip_format_check, ordered, partitioned)
     if fmt is None:
-        return functools.partial(  # type: ignore[return-value]
-            log, ordered=ordered, partitioned=partitioned, skip_format_check=skip_format_check
-        )
+        _check_options("log", args, kwargs)
+        return done
+    done(fmt, *args, **kwargs)
+    return None
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text + "\n")
+
+
+def _log_line(text: str) -> None:
+    _log.info("%s", text)
+
+
+def _formatted(
+    write: Callable[[str], None],
+    skip_format_check: bool,
+    ordered: bool,
+    partitioned: bool,
+    fmt: str,
+    /,
+    *args: Any,
+    **kwargs: Any,
+) -> None:
+    """Has the program write fmt.format(*args, **kwargs)."""
     if not skip_format_check:
         _FormatCheck().format(fmt, *args, **kwargs)
+    options = np.get_printoptions()
 
-    def log_values(*values: Any, **named: Any) -> None:
-        _log.info("%s", fmt.format(*values, **named))
+    def write_values(*values: Any, **named: Any) -> None:
+        with np.printoptions(**options):
+            text = fmt.format(*values, **named)
+        write(text)
 
-    callback(log_values, *args, ordered=ordered, partitioned=partitioned, **kwargs)
-    return None
+    _bind(write_values, args, kwargs, ordered, partitioned)
 
 
 def _nothing(callback: HostFunction) -> Callable[..., tuple[()]]:

@@ -9,17 +9,21 @@ from typing import Any
 import numpy as np
 
 from lamina import config
+from lamina.array import from_numpy
 from lamina.core import dtypes, tree
 from lamina.core.avals import ShapedArray
 from lamina.core.trace import set_current_trace
 from lamina.errors import JaxRuntimeError
+from lamina.key_array import KeyArray
+from lamina.lax.random_keys import random_unwrap
 
 
 class HostFunction:
     """A user's function of a pytree of arrays, called with flat NumPy arrays.
 
-    `static` holds the leaves of the arguments that are no arrays, by position. Two are equal only
-    if they are the same object: nothing is known about what they do.
+    `static` holds the leaves of the arguments that are no arrays, by position; `keys` the dtypes of
+    those that are random keys, of which the words are given. Two are equal only if they are the same
+    object: nothing is known about what they do.
     """
 
     def __init__(
@@ -27,8 +31,9 @@ class HostFunction:
         fun: Callable[..., Any],
         in_tree: tree.PyTreeDef,
         static: dict[int, Any] | None = None,
+        keys: dict[int, dtypes.KeyDType] | None = None,
     ) -> None:
-        self.fun, self.in_tree, self.static = fun, in_tree, static or {}
+        self.fun, self.in_tree, self.static, self.keys = fun, in_tree, static or {}, keys or {}
 
     @property
     def name(self) -> str:
@@ -43,6 +48,8 @@ class HostFunction:
             self.static[i] if i in self.static else next(given)
             for i in range(self.in_tree.num_leaves)
         ]
+        for i, dtype in self.keys.items():
+            leaves[i] = KeyArray(from_numpy(leaves[i]), dtype=dtype)
         args, kwargs = tree.unflatten(self.in_tree, leaves)
         # The thread may be in the middle of tracing something else.
         with set_current_trace(None):
@@ -50,6 +57,17 @@ class HostFunction:
 
     def __repr__(self) -> str:
         return f"<{self.name} at {id(self):#x}>"
+
+
+def key_dtypes(leaves: Sequence[Any]) -> dict[int, dtypes.KeyDType]:
+    """Which leaves are random keys, and of which kind."""
+    found = {i: getattr(x, "dtype", None) for i, x in enumerate(leaves)}
+    return {i: dtype for i, dtype in found.items() if isinstance(dtype, dtypes.KeyDType)}
+
+
+def words_of(x: Any) -> Any:
+    """An operand of a callback: the words of random keys, any other as it is."""
+    return random_unwrap(x) if isinstance(getattr(x, "dtype", None), dtypes.KeyDType) else x
 
 
 def result_types(result_shape_dtypes: Any) -> tuple[list[ShapedArray], tree.PyTreeDef]:
@@ -79,10 +97,11 @@ def checked_results(
 ) -> tuple[np.ndarray, ...]:
     """What a callback gave as dense arrays of the promised types.
 
-    Raises TypeError, naming the result, where structure, shape or dtype differ from the promise.
+    Its containers may be of other kinds than the promised ones: leaves go by their order. Raises
+    TypeError, naming the result, where their number, a shape or a dtype differs from the promise.
     """
     leaves, got_tree = tree.flatten(out)
-    if got_tree != out_tree:
+    if got_tree.num_leaves != out_tree.num_leaves:
         raise TypeError(
             f"{what}: {callback.name} gave a result of structure {got_tree}, but "
             f"result_shape_dtypes has {out_tree}"

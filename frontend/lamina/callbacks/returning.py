@@ -9,8 +9,10 @@ from lamina.callbacks.host import (
     HostFunction,
     bound_callback,
     evaluate,
+    key_dtypes,
     lower_call,
     result_types,
+    words_of,
 )
 from lamina.control_flow.tracing import avals_of
 from lamina.core import tree
@@ -32,8 +34,8 @@ def bind_callback(
     avals_of(leaves, primitive.name)
     result_avals, out_tree = result_types(result_shape_dtypes)
     outs = primitive.bind(
-        *leaves,
-        callback=HostFunction(callback, in_tree),
+        *map(words_of, leaves),
+        callback=HostFunction(callback, in_tree, keys=key_dtypes(leaves)),
         result_avals=tuple(result_avals),
         out_tree=out_tree,
         **params,

@@ -14,7 +14,7 @@ from lamina.control_flow.custom_rule import (
     batched_call,
     call_types,
     lower_call,
-    name_of,
+    place_of,
     run_call,
     run_rule,
     shapes_of,
@@ -30,11 +30,13 @@ from lamina.core.primitive import Primitive
 from lamina.core.tangents import Zero
 from lamina.core.trace import get_aval, is_evaluating
 from lamina.core.tracebacks import api_boundary
+from lamina.core.wrapping import function_name
+from lamina.errors import UnexpectedTracerError
 from lamina.interpreters.batching import batch_flat, batched_size, batches_first, move_batch
 from lamina.interpreters.tangents import instantiate_zero
 
 
-class CustomJVPException(Exception):
+class CustomJVPException(UnexpectedTracerError):
     """A custom_jvp function was differentiated by what it closes over."""
 
     def __init__(self) -> None:
@@ -106,9 +108,9 @@ class custom_jvp(CustomRule[P, R]):
             raise AttributeError(
                 f"No JVP defined for custom_jvp function {self.__name__} using defjvp."
             )
-        call = Call(self, args, kwargs)
+        call = Call(self, args, kwargs, lifts=True)
         if is_evaluating():
-            return self.fun(*call.merged(call.dynamic))  # type: ignore[call-arg]
+            return self.fun(*call.arguments(call.leaves))  # type: ignore[call-arg]
         run, types, consts = call.prepared("custom_jvp")
         values = [*consts, *call.leaves]
         call.forget_values()
@@ -131,26 +133,29 @@ def _flat_rule(
 ) -> FlatRule:
     jvp, symbolic = custom.jvp, custom.symbolic_zeros
     assert jvp is not None
-    what = f"Custom JVP rule {name_of(jvp)} for function {custom.__name__}"
+    what = f"Custom JVP rule {function_name(jvp)} for function {custom.__name__}"
 
     def flat(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        static = call.statics(primals)
+        if any(type(t) is not Zero for t in tangents[: call.lifted]):
+            raise CustomJVPException
         given = [
             t if type(t) is not Zero else SymbolicZero(t.aval) if symbolic else instantiate_zero(t)
-            for t in tangents
+            for t in tangents[call.lifted :]
         ]
-        p, t = (tree.unflatten(call.in_tree, xs) for xs in (primals, given))
-        result = run_rule(jvp, *call.static.values(), p, t)
+        p, t = (tree.unflatten(call.in_tree, xs) for xs in (primals[call.lifted :], given))
+        result = run_rule(jvp, *static.values(), p, t)
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise TypeError(
                 f"{what} must produce a pair (list or tuple of length two) representing primal and "
-                f"tangent outputs, but got {result}."
+                f"tangent outputs, but got {result}.{place_of(jvp)}"
             )
         outs, tree_out = tree.flatten(result[0])
         dots, tree_dot = tree.flatten(result[1])
         if tree_out != tree_dot:
             raise TypeError(
                 f"{what} must produce primal and tangent outputs with equal container (pytree) "
-                f"structures, but got {tree_out} and {tree_dot} respectively."
+                f"structures, but got {tree_out} and {tree_dot} respectively.{place_of(jvp)}"
             )
         out_tree = call.out_tree = call.out_tree or tree_out
         if tree_out != out_tree:
@@ -161,6 +166,7 @@ def _flat_rule(
                 "container/pytree structure), but instead the JVP rule output's first element had "
                 f"container/pytree structure:\n    {tree_out}\nwhile the custom_jvp-decorated "
                 f"function {custom.__name__} had output container/pytree structure:\n    {out_tree}."
+                f"{place_of(jvp)}"
             )
         if out_avals is not None and not all(
             same_type(get_aval(o), a) for o, a in zip(outs, out_avals, strict=True)
@@ -172,7 +178,7 @@ def _flat_rule(
                 "the same shape/dtype), but instead the JVP rule output's first element had "
                 f"shapes/dtypes of:\n    {shapes_of(outs)}\nwhile the custom_jvp-decorated function "
                 f"{custom.__name__} had output shapes/dtypes of:\n    "
-                f"{', '.join(a.str_short() for a in out_avals)}"
+                f"{', '.join(a.str_long() for a in out_avals)}{place_of(jvp)}"
             )
         dots = [tangent_or_zero(d, get_aval(o)) for o, d in zip(outs, dots, strict=True)]
         for o, d in zip(outs, dots, strict=True):

@@ -18,7 +18,7 @@ from lamina.core.source_info import at_places
 from lamina.core.tangents import Zero
 from lamina.core.trace import Tracer, get_aval
 from lamina.core.weak_cache import cache_on_jaxpr
-from lamina.core.wrapping import function_name, named_place, update_wrapper
+from lamina.core.wrapping import function_name, location_of, named_place, update_wrapper
 from lamina.interpreters.batching import batch_jaxpr
 from lamina.interpreters.staging import is_staging
 
@@ -72,6 +72,9 @@ class CustomRule(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         raise NotImplementedError
 
+    def __getattr__(self, name: str) -> Any:
+        return setter_of_inner(self, name)
+
     @overload
     def __get__(self, instance: None, owner: Any = None) -> Self: ...
     @overload
@@ -80,6 +83,18 @@ class CustomRule(Generic[P, R]):
     ) -> Callable[Q, R]: ...
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
+
+
+_SETTERS = ("defjvp", "defjvps", "defvjp", "def_vmap")
+
+
+def setter_of_inner(outer: Any, name: str) -> Any:
+    """What sets a rule of another kind, of the function that a rule was added to; AttributeError where it has
+    none: custom_vmap(custom_jvp(f)).defjvp is that of custom_jvp(f)."""
+    inner = outer.__dict__.get("fun")
+    if name in _SETTERS and inner is not None and hasattr(inner, name):
+        return getattr(inner, name)
+    raise AttributeError(f"{type(outer).__name__!r} object has no attribute {name!r}", name=name, obj=outer)
 
 
 def _closed_over(fun: Callable[..., Any]) -> list[Any]:
@@ -105,18 +120,65 @@ def _positions(fun: Callable[..., Any], names: Sequence[str]) -> list[int]:
     return [known.index(name) for name in ([names] if isinstance(names, str) else names)]
 
 
-class Call:
-    """One call of such a function: its arguments apart, and the function of the dynamic ones."""
+class _Lifted:
+    """In a static argument: stands for an operand, by number."""
 
-    def __init__(self, rule: CustomRule[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        full = resolve_keywords(rule.fun, args, kwargs)
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+class Call:
+    """One call of such a function: its arguments apart, and the function of the dynamic ones.
+
+    lifts  traced values in static arguments are operands too, before the dynamic ones, so that rules may
+           run when their trace is over; `lifted` says how many.
+    """
+
+    def __init__(
+        self,
+        rule: CustomRule[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        *,
+        lifts: bool = False,
+    ) -> None:
+        full = resolve_keywords(rule.fun, args, kwargs, type(rule).__name__)
         nums = {n % len(full) for n in rule.nondiff_argnums if -len(full) <= n < len(full)}
         self.n_args = len(full)
         self.static = {i: full[i] for i in sorted(nums)}
         self.dynamic = tuple(x for i, x in enumerate(full) if i not in nums)
         self.leaves, self.in_tree = tree.flatten(self.dynamic)
+        traced = self._lift() if lifts and self.static else []
+        self.leaves, self.lifted = traced + self.leaves, len(traced)
         self.rule = rule
         self.out_tree: Any = None  # of the result, once known
+
+    def _lift(self) -> list[Tracer]:
+        """The traced values in static arguments, which have their numbers instead."""
+        from lamina.lax.identity import stop_gradient
+
+        found: list[Tracer] = []
+
+        def number(leaf: Any) -> Any:
+            if not isinstance(leaf, Tracer):
+                return leaf
+            leaf = stop_gradient(leaf)
+            if not isinstance(leaf, Tracer) or leaf.concrete() is not None:
+                return leaf
+            found.append(leaf)
+            return _Lifted(len(found) - 1)
+
+        self.static = {i: tree.map(number, value) for i, value in self.static.items()}
+        return found
+
+    def statics(self, leaves: Sequence[Any]) -> dict[int, Any]:
+        """The static arguments; those that were lifted are the first of these values."""
+        if not self.lifted:
+            return self.static
+        fill = lambda leaf: leaves[leaf.number] if type(leaf) is _Lifted else leaf  # noqa: E731
+        return {i: tree.map(fill, value) for i, value in self.static.items()}
 
     def runs_now(self) -> bool:
         """Whether the function, or its rules, can run as Python does: nothing is being staged and
@@ -134,13 +196,17 @@ class Call:
 
     def run(self, *leaves: Any) -> list[Any]:
         """The flat results of the function."""
-        outs, self.out_tree = tree.flatten(
-            self.rule.fun(*self.merged(tree.unflatten(self.in_tree, leaves)))
-        )
+        outs, self.out_tree = tree.flatten(self.rule.fun(*self.arguments(leaves)))
         return outs
 
+    def arguments(self, leaves: Sequence[Any]) -> list[Any]:
+        """All arguments, in order, of these operands."""
+        dynamic = iter(tree.unflatten(self.in_tree, leaves[self.lifted :]))
+        static = self.statics(leaves)
+        return [static[i] if i in static else next(dynamic) for i in range(self.n_args)]
+
     def merged(self, dynamic: Sequence[Any]) -> list[Any]:
-        """All arguments, in order."""
+        """All arguments, in order, where none was lifted."""
         given = iter(dynamic)
         return [self.static[i] if i in self.static else next(given) for i in range(self.n_args)]
 
@@ -157,9 +223,14 @@ class Call:
         fun, name = self.rule.fun, self.rule.__name__
         info = debug_info(fun, kind)
         avals = avals_of(self.leaves, name)
-        closed, consts, self.out_tree = trace_function(
-            lambda *xs: fun(*self.merged(xs)), self.in_tree, avals, info
-        )
+        if self.lifted:
+            flat = tree.structure(tuple(self.leaves))
+            of_leaves = lambda *xs: fun(*self.arguments(xs))  # noqa: E731
+            closed, consts, self.out_tree = trace_function(of_leaves, flat, avals, info)
+        else:
+            closed, consts, self.out_tree = trace_function(
+                lambda *xs: fun(*self.merged(xs)), self.in_tree, avals, info
+            )
         return closed, consts
 
 
@@ -216,5 +287,11 @@ def without_consts(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
 
 
 def shapes_of(values: Sequence[Any]) -> str:
-    """For messages: f32[2], i32[]."""
-    return ", ".join(get_aval(x).str_short() for x in values)
+    """For messages: float32[2], int32[]."""
+    return ", ".join(get_aval(x).str_long() for x in values)
+
+
+def place_of(rule: Any) -> str:
+    """For the ends of messages: where a rule is."""
+    location = location_of(rule)
+    return f"\n{function_name(rule)} is at {location}." if location else ""

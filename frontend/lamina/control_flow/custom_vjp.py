@@ -14,6 +14,7 @@ from lamina.control_flow.custom_rule import (
     R,
     SymbolicZero,
     name_of,
+    place_of,
     run_rule,
     shapes_of,
 )
@@ -25,7 +26,7 @@ from lamina.core.library import library
 from lamina.core.tangents import Zero
 from lamina.core.trace import Tracer, get_aval, is_evaluating
 from lamina.core.tracebacks import api_boundary
-from lamina.core.wrapping import wraps
+from lamina.core.wrapping import function_name, wraps
 from lamina.interpreters.accumulators import NullAccum, ValAccum
 from lamina.interpreters.backward_logs import log
 from lamina.interpreters.tangents import instantiate_zero
@@ -247,7 +248,7 @@ def _flat_forward(
     assert fwd is not None
     name = custom.__name__
     pair = (
-        f"Custom VJP fwd rule {name_of(fwd)} for function {name} must produce a pair (list or tuple "
+        f"Custom VJP fwd rule {function_name(fwd)} for function {name} must produce a pair (list or tuple "
         "of length two) where the first element represents the primal output (equal to the output "
         f"of the custom_vjp-decorated function {name}) and the second element represents residuals "
         "(i.e. values stored from the forward pass for use on the backward pass), but instead "
@@ -259,14 +260,14 @@ def _flat_forward(
             given = [CustomVJPPrimal(x, p) for x, p in zip(primals, perturbed, strict=True)]
         result = run_rule(fwd, *call.merged(tree.unflatten(call.in_tree, given)))
         if not isinstance(result, (tuple, list)) or len(result) != 2:
-            raise TypeError(f"{pair}of a pair the fwd rule produced {result}.")
+            raise TypeError(f"{pair}of a pair the fwd rule produced {result}.{place_of(fwd)}")
         outs, tree_out = tree.flatten(result[0])
         out_tree = call.out_tree = call.out_tree or tree_out
         if tree_out != out_tree:
             raise TypeError(
                 f"{pair}the fwd rule output's first element had container/pytree structure:\n"
                 f"    {tree_out}\nwhile the custom_vjp-decorated function {name} had output "
-                f"container/pytree structure:\n    {out_tree}."
+                f"container/pytree structure:\n    {out_tree}.{place_of(fwd)}"
             )
         if out_avals is not None and not all(
             same_type(get_aval(o), a) for o, a in zip(outs, out_avals, strict=True)
@@ -274,7 +275,7 @@ def _flat_forward(
             raise TypeError(
                 f"{pair}the fwd rule output's first element had shapes/dtypes of:\n"
                 f"    {shapes_of(outs)}\nwhile the custom_vjp-decorated function {name} had output "
-                f"shapes/dtypes of:\n    {', '.join(a.str_short() for a in out_avals)}"
+                f"shapes/dtypes of:\n    {', '.join(a.str_long() for a in out_avals)}{place_of(fwd)}"
             )
         residuals, res_tree = tree.flatten(result[1])
         in_avals = [get_aval(x) for x in primals]

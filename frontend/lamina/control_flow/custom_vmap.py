@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lamina.control_flow.custom_rule import run_rule
+from lamina.control_flow.custom_rule import run_rule, setter_of_inner
 from lamina.control_flow.static_arguments import resolve_keywords
 from lamina.control_flow.tracing import avals_of, debug_info, trace_function
 from lamina.control_flow.varying import aligns_call
@@ -52,12 +52,15 @@ class custom_vmap:
         self.vmap_rule = vmap_rule
         return vmap_rule
 
+    def __getattr__(self, name: str) -> Any:
+        return setter_of_inner(self, name)
+
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
     @api_boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        args = resolve_keywords(self.fun, args, kwargs)
+        args = resolve_keywords(self.fun, args, kwargs, "custom_vmap")
         if is_evaluating():
             return self.fun(*args)
         leaves, in_tree = tree.flatten(args)

@@ -53,24 +53,27 @@ def split_static(
 
 
 def resolve_keywords(
-    fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], decorator: str
 ) -> tuple[Any, ...]:
-    """The call's arguments by position, defaults included.
+    """The call's arguments by position, defaults included. The decorator's name is for messages.
 
-    Raises TypeError where a keyword has no position.
+    Raises TypeError where the function does not take them, or where a keyword has no position.
     """
+    why = f"The input arguments to the {decorator}-decorated function {function_name(fun)} do not fit it.\n"
     try:
         bound = inspect.signature(fun).bind(*args, **kwargs)
+    except TypeError as e:
+        raise TypeError(f"{why}{e}") from None
     except ValueError:  # no signature to be had
         if kwargs:
-            raise TypeError("keyword arguments could not be resolved to positions") from None
+            raise TypeError(f"{why}keyword arguments could not be resolved to positions") from None
         return args
     bound.apply_defaults()
     given = fun.keywords if isinstance(fun, functools.partial) else {}  # which it has, as it stands
     named = [name for name, value in bound.kwargs.items() if given.get(name, bound) is not value]
     if named:
         raise TypeError(
-            f"The following keyword arguments could not be resolved to positions: {', '.join(named)}, "
+            f"{why}The following keyword arguments could not be resolved to positions: {', '.join(named)}, "
             "which can only be passed by keyword"
         )
     return bound.args

@@ -60,7 +60,7 @@ def _leave_out(error: BaseException, traceback: TracebackType | None, tracing: b
     if config.traceback_filtering.value == "off":
         return
     note = (
-        f"{library.name}'s own frames are left out; "
+        f"For simplicity, {library.name}'s own frames are left out; "
         f"{library.variable('traceback_filtering')}=off shows them."
     )
     notes = getattr(error, "__notes__", ())

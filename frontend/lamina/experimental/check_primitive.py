@@ -18,7 +18,7 @@ _REFUSED = (
 
 
 def _impl(pred: Any, *numbers: Any, site: Any, lanes: int, debug: bool) -> list[Any]:
-    if not np.asarray(pred).all():
+    if not debug and not np.asarray(pred).all():
         at = np.unravel_index(np.argmin(np.asarray(pred)), np.shape(pred))
         raise site.kind(site.message([np.asarray(n)[at] for n in numbers]))
     return []

@@ -144,7 +144,7 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
     pred                  a boolean scalar.
     msg                   a format string,
     fmt_args, fmt_kwargs  formatted with these arrays.
-    debug                 leaves the check out of functions that are compiled without checkify.
+    debug                 leaves the check out where no checkify is around.
 
     The function that it stands in is to be checkified before it is compiled. Outside of traced
     functions it raises JaxRuntimeError at once.
@@ -153,12 +153,13 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
     >>> def root(x):
     ...     checkify.check(x >= 0, "{x} is negative", x=x)
     ...     return jnp.sqrt(x)
-    >>> error, value = checkify.checkify(root)(-1.0)
+    >>> error, value = checkify.checkify(root)(jnp.float32(-1))
     >>> print(error.get())
     -1.0 is negative (`check` failed)
     """
     if not is_array_like(pred) or get_aval(pred).shape or get_aval(pred).dtype != np.bool_:
-        raise TypeError(f"checkify.check takes a predicate that is a boolean scalar, got {pred}.")
+        name = "debug_check" if debug else "check"
+        raise TypeError(f"checkify.{name} takes a scalar pred of type bool, got {pred}.")
     leaves, told = tree.flatten((fmt_args, fmt_kwargs))
     for x in leaves:
         if not hasattr(x, "dtype") or not is_array_like(x):
@@ -170,7 +171,7 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
 
 
 def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
-    """check, which is left out of functions that are compiled without checkify.
+    """check, which does nothing where no checkify is around.
 
     pred                  a boolean scalar.
     msg                   a format string,
@@ -210,12 +211,12 @@ def checkify(
     """A function that gives (error, f's result): the first error of some categories. It raises
     nothing; where an operation goes wrong, it gives what it gives without the check.
 
-    f       a function of pytrees of arrays.
+    f       a function of pytrees of arrays; other values, too, and f may branch on values that are known.
     errors  user_checks (those of check), nan_checks, div_checks, index_checks, or unions of these:
             float_checks, automatic_checks, all_checks.
 
     >>> checkify = lamina.experimental.checkify
-    >>> error, value = checkify.checkify(lambda x: 1 / x, checkify.div_checks)(0.0)
+    >>> error, value = checkify.checkify(lambda x: 1 / x, checkify.div_checks)(jnp.float32(0))
     >>> print("division by zero" in error.get(), value)
     True inf
     """

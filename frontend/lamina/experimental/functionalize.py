@@ -53,10 +53,10 @@ class _Checks:
 
 
 def run(f: Callable[..., Any], args: Any, kwargs: Any, kinds: Kinds) -> tuple[Any, list[Found]]:
-    """f's result, and its checks."""
-    closed, out_shape = make_jaxpr(lambda a, k: f(*a, **k), return_shape=True)(args, kwargs)
+    """f's result, and its checks. Arguments keep their values in f, which may branch on them."""
+    closed, out_shape = make_jaxpr(lambda: f(*args, **kwargs), return_shape=True)()
     checks = _Checks(kinds, jnp.asarray(False))
-    out = _apply(closed.jaxpr, closed.consts, tree.leaves((args, kwargs)), checks)
+    out = _apply(closed.jaxpr, closed.consts, (), checks)
     return tree.unflatten(tree.structure(out_shape), out), checks.found
 
 

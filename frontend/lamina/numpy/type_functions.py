@@ -232,7 +232,9 @@ def isscalar(element: Any) -> bool:
     (True, False)
     """
     if isinstance(element, Tracer) or hasattr(element, "shape"):
-        return tuple(element.shape) == () and is_array_like(element)
+        return tuple(element.shape) == () and (
+            is_array_like(element) or hasattr(element, "__jax_array__")
+        )
     return bool(np.isscalar(element))
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from lamina.control_flow.tracing import arg_names, check_callable
+from lamina.control_flow.tracing import check_callable
 from lamina.core import tree
 from lamina.core.library import library
 from lamina.core.trace import get_aval
@@ -20,7 +21,7 @@ from lamina.sharding.mesh import Mesh
 from lamina.sharding.on_mesh import shard_map_p
 from lamina.sharding.spec import PartitionSpec
 from lamina.stages import Wrapped
-from lamina.vmap import mapped_sizes
+from lamina.vmap import mapped_sizes, names_of_leaves
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -101,7 +102,7 @@ def pmap(
             rest = iter(given)
             return fun(*[x if i in at else next(rest) for i, x in enumerate(args)], **kw)
 
-        names = arg_names(fun, args, kwargs) if not at else ()
+        names = list if at else functools.partial(names_of_leaves, fun, args, kwargs)
         return _apply(
             with_static, fun, tuple(dynamic), kwargs, axes, out_axes, name, axis_size,
             _mesh_devices(devices, backend), names,
@@ -125,7 +126,7 @@ def _apply(
     name: Any,
     axis_size: int | None,
     devices: list[Any],
-    names: Sequence[str],
+    names: Callable[[], Sequence[str]],
 ) -> Any:
     from lamina import lax
 
