@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -108,6 +109,16 @@ def _labels(first: str, second: str, a: int, b: int, spatial: list[int]) -> str:
     return "".join(names[i] for i in range(len(names)))
 
 
+def _between_devices(op: ir.Operation, dimension: str = "", words: str = "replica_groups") -> list[str]:
+    """Of an operation between devices: `channel_id=1, replica_groups={{0,1}}, dimensions={0}`."""
+    rows = np.asarray(op.attributes[words]).tolist()
+    notes = [f"{words}={{{','.join(map(braces, rows))}}}", *_true(op, "use_global_device_ids")]
+    if "channel_handle" in op.attributes:
+        channel = re.search(r"handle = (\d+)", str(op.attributes["channel_handle"]))
+        notes.insert(0, f"channel_id={channel[1] if channel else 0}")
+    return notes + [f"dimensions={{{op.attributes[dimension].value}}}"] if dimension else notes
+
+
 def _reduce_window(op: ir.Operation) -> list[str]:
     size = list(op.attributes["window_dimensions"])
     return [_window(op, size, "window_strides", "base_dilations", "window_dilations")]
@@ -131,7 +142,10 @@ def _times(numbers: Iterable[int]) -> str:
 
 
 def _true(op: ir.Operation, word: str) -> list[str]:
-    return [f"{word}=true"] if word in op.attributes and op.attributes[word].value else []
+    if word not in op.attributes:
+        return []
+    given = op.attributes[word]
+    return [f"{word}=true"] if isinstance(given, ir.UnitAttr) or given.value else []
 
 
 def _last_word(attribute: ir.Attribute) -> str:
@@ -141,6 +155,12 @@ def _last_word(attribute: ir.Attribute) -> str:
 
 _WRITERS: dict[str, Callable[[ir.Operation], list[str]]] = {
     "chlo.top_k": lambda op: [f"k={op.attributes['k'].value}", "largest=true"],
+    "stablehlo.all_gather": lambda op: _between_devices(op, "all_gather_dim"),
+    "stablehlo.all_reduce": _between_devices,
+    "stablehlo.all_to_all": lambda op: _between_devices(op, "split_dimension"),
+    "stablehlo.collective_broadcast": _between_devices,
+    "stablehlo.collective_permute": lambda op: _between_devices(op, words="source_target_pairs"),
+    "stablehlo.reduce_scatter": lambda op: _between_devices(op, "scatter_dimension"),
     "stablehlo.broadcast_in_dim": lambda op: [
         f"dimensions={braces(op.attributes['broadcast_dimensions'])}"
     ],

@@ -31,6 +31,7 @@ from lamina.dialects.constants import array_of
 from lamina.dialects.vendors import ir
 from lamina.passes.base import source_frames
 from lamina.passes.find import functions_of
+from lamina.passes.stablehlo.collectives import collective
 from lamina.records import Record
 
 _KINDS = {
@@ -212,14 +213,15 @@ class _Printer:
         kernel = self.functions[callee]
         operands = ", ".join(inside.names[value] for value in op.operands)
         kind = string_of(kernel, KIND)
-        if kind == "library":
-            library = string_of(kernel, LIBRARY)
-            self._define(inside, op, "custom-call", operands, [f'custom_call_target="{library}"'])
-            return
         block = kernel.regions[0].blocks[0]
         computing = [o.operation for o in block.operations][:-1]
         single = [o for o in computing if o.name != "stablehlo.constant"]
-        if len(single) == 1 and len(computing) == 1 and kind != "control":
+        is_one = len(single) == 1 and len(computing) == 1
+        if kind == "library" and not (is_one and single[0].name in collective.KINDS):
+            library = string_of(kernel, LIBRARY)
+            self._define(inside, op, "custom-call", operands, [f'custom_call_target="{library}"'])
+            return
+        if is_one and kind != "control":
             only = single[0]
             inner = dict(zip(block.arguments, (inside.names[v] for v in op.operands)))
             self._op(inside, only, ", ".join(inner[value] for value in only.operands))

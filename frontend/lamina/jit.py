@@ -129,10 +129,11 @@ def jit(
     }
     if fun is None:
         return functools.partial(jit, **given)
-    return _compiled_function(options_of(fun, **given))
+    return compiled_function(options_of(fun, **given))
 
 
-def _compiled_function(options: JitOptions) -> CompiledFunction:
+def compiled_function(options: JitOptions) -> CompiledFunction:
+    """The jitted function of these options."""
     # Names of static arguments that stand at a position come by either.
     call = functools.partial(call_new, options)
     wrapped: Any = CompiledFunction(call, options.static_argnums, options.static_argnames)
@@ -156,7 +157,7 @@ def _reduced(wrapped: Any) -> Any:
     name = getattr(wrapped, "__qualname__", "")
     for part in name.split("."):
         found = getattr(found, part, None)
-    return name if found is wrapped else (_compiled_function, (options,))
+    return name if found is wrapped else (compiled_function, (options,))
 
 
 def _itself(wrapped: Any, memo: Any = None) -> Any:
@@ -170,6 +171,12 @@ for _method in ("__copy__", "__deepcopy__"):  # as functions are
 
 @api_boundary
 def _trace_stage(options: JitOptions, *args: Any, **kwargs: Any) -> stages.Traced:
+    options, block = options.here()
+    with block:
+        return _traced_stage(options, args, kwargs)
+
+
+def _traced_stage(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) -> stages.Traced:
     from lamina import placement
 
     traced, leaves = trace_call(options, args, kwargs)

@@ -19,13 +19,18 @@ from lamina.core.value_tables import as_own_arrays
 from lamina.interpreters.staging import is_staging
 from lamina.jit_options import JitOptions
 from lamina.jit_traces import TracedCall, shown_name, trace_call
-from lamina.key_array import PhysicalEntry, of_fast_path
+from lamina.key_array import KeyArray, PhysicalEntry, of_fast_path
 from lamina.runtime import FastPathEntry
 
 
 def call_new(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result of a call that the fast path does not know: tracing, new types, odd containers; and what
     the fast path is to run for such calls from now on, None if they are to come here again."""
+    if options.in_mesh is not None:
+        options, block = options.here()
+        if options.in_mesh is None:
+            with block:
+                return call_new(options, args, kwargs)[0], None
     if config.disable_jit.value:
         return options.fun(*args, **kwargs), None
     if refs.alive:
@@ -74,10 +79,12 @@ def call_new(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any])
 def _is_pythons(options: JitOptions, traced: TracedCall, leaves: list[Any]) -> bool:
     """Whether some argument is placed otherwise than on one CPU device, of which the fast path knows. Raises
     ValueError where those are of different devices."""
-    if not any(isinstance(x, ArrayImpl) and x.placement is not None and x.device_number is None for x in leaves):
+    if not any(isinstance(x, (ArrayImpl, KeyArray)) and x.placement is not None for x in leaves):
         return False
     from lamina import placement
 
+    if not any(map(placement.is_pythons, leaves)):
+        return False
     if not placement.are_each_on_one_cpu(leaves):
         return True  # `_call_placed` looks whether their devices are the same
     placement.common_devices(leaves, traced.name_of, shown_name(options))
@@ -205,7 +212,7 @@ def _bind(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     if options.in_shardings is not None:
         leaves = _constrained(leaves, wanted_of_arguments(options, args))
     consts = traced.closed.consts
-    if options.inline and is_staging():
+    if options.inline and (is_staging() or len(traced.closed.jaxpr.eqns) == 1):
         outs = eval_jaxpr(traced.closed.jaxpr, consts, *leaves)
     else:
         outs = jit_p.bind(

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from lamina.compiler_levels import Inline
 from lamina.compiler_options import settings_of
 from lamina.control_flow.tracing import check_callable
+from lamina.core import current_mesh
+from lamina.core.trace import is_evaluating
 from lamina.core.wrapping import function_name
 from lamina.records import Record
 
@@ -28,6 +31,21 @@ class JitOptions(Record, eq=False):
     device: Any = None
     target: Any = None
     settings: tuple[tuple[str, Any], ...] = ()  # compiler_options that are ours
+    in_mesh: JitOptions | None = None  # in place of these where `with mesh:` says which devices run it (pjit)
+
+    def here(self) -> tuple[JitOptions, AbstractContextManager[None]]:
+        """What holds for a call now, and the block that it runs in. Raises ValueError where a device is given and
+        `with mesh:` names others."""
+        mesh = current_mesh.entered() if self.in_mesh is not None and is_evaluating() else None
+        if mesh is None or mesh.empty:
+            return self, nullcontext()
+        if self.device is not None:
+            raise ValueError(
+                "Mesh context manager should not be used with jit when backend or device is also specified as an "
+                f"argument to jit. Got {self.device} within {mesh}"
+            )
+        assert self.in_mesh is not None
+        return self.in_mesh, current_mesh.running_on(mesh)
 
     @property
     def name(self) -> str:

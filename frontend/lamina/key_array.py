@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from lamina import runtime
 from lamina.array import ArrayImpl, from_numpy
 from lamina.core import dtypes
 from lamina.core.array_class import Array
@@ -29,7 +30,7 @@ class KeyArray(Array):
     size = property(lambda self: math.prod(self.shape))
     itemsize = property(lambda self: self.dtype.itemsize)
     nbytes = property(lambda self: self.dtype.itemsize * self.size)
-    aval = property(lambda self: ShapedArray(self.shape, self.dtype))
+    aval = property(lambda self: ShapedArray(self.shape, self.dtype, sharding=self.placement))
     weak_type = False
     if TYPE_CHECKING:
         dtype: Any
@@ -50,6 +51,8 @@ class KeyArray(Array):
             assert self._packed is not None
             view = self._packed.numpy_view()
             self._words = from_numpy(view.reshape(*view.shape, 1).view(np.uint32))
+            if self._packed.committed:
+                self._words = runtime.place_array(self._words, self._packed.placement)
         return self._words
 
     @property
@@ -58,6 +61,8 @@ class KeyArray(Array):
             assert self._words is not None
             view = np.ascontiguousarray(self._words.numpy_view())
             self._packed = from_numpy(view.view(self.dtype.physical).reshape(view.shape[:-1]))
+            if self._words.committed:
+                self._packed = runtime.place_array(self._packed, self.placement)
         return self._packed
 
     @property
@@ -93,11 +98,23 @@ class KeyArray(Array):
     def _held(self) -> ArrayImpl:
         return self.packed if self._words is None else self._words
 
-    sharding = property(lambda self: self._held.sharding)
+    @property
+    def placement(self) -> Any:
+        """How somebody placed the keys; None where nobody did."""
+        place = self._held.placement
+        if self._packed is None and len(getattr(place, "spec", ())) > len(self.shape):
+            return place.update(spec=place.spec.with_entries(tuple(place.spec)[:-1]))  # without that of the words
+        return place
+
+    @property
+    def sharding(self) -> Any:
+        """Where the keys lie."""
+        return self._held.sharding if self.placement is None else self.placement
+
     device = property(lambda self: self._held.device)
     committed = property(lambda self: self._held.committed)
-    is_fully_addressable = property(lambda self: True)
-    is_fully_replicated = property(lambda self: True)
+    is_fully_addressable = property(lambda self: self._held.is_fully_addressable)
+    is_fully_replicated = property(lambda self: self._held.is_fully_replicated)
 
     def devices(self) -> Any:
         """The devices that hold a part of the array."""

@@ -33,7 +33,7 @@ from lamina.sharding.spec import PartitionSpec
 
 def is_placed(x: Any) -> bool:
     """Whether x is an array that somebody placed."""
-    return isinstance(x, ArrayImpl) and x.placement is not None
+    return isinstance(x, (ArrayImpl, KeyArray)) and x.placement is not None
 
 
 def uncommitted(device: Any) -> Sharding | None:
@@ -86,7 +86,12 @@ def gpu_named(device: Device | str | None) -> Device | None:
 def is_pythons(x: Any) -> bool:
     """Whether the fast path leaves calls with this argument to Python: it is placed, and in the
     host's memory."""
-    return isinstance(x, ArrayImpl) and x.placement is not None and x.device_number is None
+    return is_placed(x) and _array_of(x).device_number is None
+
+
+def _array_of(x: Any) -> Any:
+    """An array, of keys the one that holds them."""
+    return x.packed if type(x) is KeyArray else x
 
 
 def are_each_on_one_cpu(leaves: Sequence[Any]) -> bool:
@@ -105,7 +110,7 @@ def settle(leaves: Sequence[Any], names: Callable[[int], str], function: str) ->
     common_devices(leaves, names, function)
     for x in leaves:
         if is_pythons(x) and x.placement.device_list[0].platform == "cuda":
-            runtime.move_to_device(x, x.placement.device_list[0].id)
+            runtime.move_to_device(_array_of(x), x.placement.device_list[0].id)
 
 
 def as_sharding(device: Any, function: str = "device_put") -> Sharding:
@@ -179,7 +184,7 @@ def constrain(x: Any, sharding: Sharding) -> Any:
 def put_value(x: Any, sharding: Sharding) -> Any:
     """An array, of keys or of numbers, under a sharding."""
     if type(x) is KeyArray:
-        return KeyArray(put(x.words, sharding), dtype=x.dtype)
+        return KeyArray(packed=put(x.packed, sharding), dtype=x.dtype)
     return put(runtime.to_array(x), sharding)
 
 
@@ -349,6 +354,8 @@ def place_results(found: Sharding | None, by_shape: dict[Any, Sharding], out: An
         return out
 
     def one(x: Any) -> Any:
+        if type(x) is KeyArray:
+            return KeyArray(packed=one(x.packed), dtype=x.dtype)
         if not isinstance(x, ArrayImpl) or x.committed:
             return x
         if isinstance(found, NamedSharding):
@@ -407,7 +414,7 @@ def put_arguments(args: tuple[Any, ...], shardings: Any, function: str) -> tuple
         if place is None:
             out.append(x)
             continue
-        array = runtime.to_array(x)
+        array = x if type(x) is KeyArray else runtime.to_array(x)
         if isinstance(place, NamedSharding):
             check_rank(place, array.shape, "One of pjit arguments")
         if array.committed and not array.placement.is_equivalent_to(place, array.ndim):
@@ -416,13 +423,13 @@ def put_arguments(args: tuple[Any, ...], shardings: Any, function: str) -> tuple
                 f"in_shardings {place}, and argument args{path} of {function} with "
                 f"{array.placement}: device_put it first, or leave in_shardings out"
             )
-        out.append(put(array, place))
+        out.append(put_value(array, place))
     return tree.unflatten(treedef, out)
 
 
 def place_of(x: Any) -> Sharding | None:
     """Where somebody put x, or said that it would be."""
-    if isinstance(x, ArrayImpl):
+    if isinstance(x, (ArrayImpl, KeyArray)):
         return x.placement if x.placement is not None and x.committed else None
     sharding = getattr(x, "sharding", None) if isinstance(x, ShapeDtypeStruct) else None
     return sharding if isinstance(sharding, Sharding) else None

@@ -357,7 +357,8 @@ class Compiled:
     def as_text(self, stage: str | None = None) -> str:
         """A form of the program: jaxpr, stablehlo, optimized, fused, planned, linalg, schedule, llvm, asm (for
         GPUs gpu and ptx), hlo, manifest. One that is partitioned has "partitioned", too: what each
-        device does, as StableHLO. Without a stage: the fused and the planned module."""
+        device does, as StableHLO. Without a stage: the fused and the planned module, and before these, of
+        one that several devices share, what each of them does as HLO text, with what moves between them."""
         if stage == "jaxpr":
             return str(self._traced.jaxpr)
         plan = self._program.plan
@@ -377,7 +378,8 @@ class Compiled:
                 check_stage(stage)
             return "// nothing is computed: every result is an argument\n"
         if stage is None:
-            return f"{compilation.text('fused')}\n{compilation.text('planned')}"
+            stages = ["fused", "planned"] if self._program.layout is None else ["hlo", "fused", "planned"]
+            return "\n".join(map(compilation.text, stages))
         return compilation.text(stage)
 
     def cost_analysis(self) -> dict[str, float]:

@@ -194,6 +194,49 @@ def test_keys_are_put_and_constrained() -> None:
 
 
 @pytest.mark.skipif(missing() is not None, reason="needs lamina[sharding]")
+def test_keys_lie_as_they_are_put() -> None:
+    keys = lamina.random.split(lamina.random.key(0), 4)
+    for axis_types in ((AxisType.Auto,), (AxisType.Explicit,)):
+        mesh = lamina.make_mesh((2,), ("x",), axis_types=axis_types)
+        put = lamina.device_put(keys, NamedSharding(mesh, P("x")))
+        assert not put.is_fully_replicated and put[1:3].dtype == keys.dtype
+        draw = lamina.jit(lambda k: (k, lamina.vmap(lamina.random.normal)(k), lamina.random.key_data(k)))
+        same, drawn, words = draw(put)
+        assert same.sharding == put.sharding and words.sharding.spec == P("x", None)
+        np.testing.assert_array_equal(drawn, draw(keys)[1])
+        np.testing.assert_array_equal(lamina.random.key_data(same), lamina.random.key_data(keys))
+    with lamina.set_mesh(mesh):
+        assert lamina.typeof(put).sharding.spec == P("x")
+        each = lamina.shard_map(lambda k: lamina.random.normal(k[0], (1, 3)), out_specs=P("x"))
+        found = lamina.jit(each)(put[::2])
+    np.testing.assert_array_equal(found, [lamina.random.normal(k, (3,)) for k in keys[::2]])
+    select = lamina.jit(lambda k: jnp.where(np.arange(4) > 1, k, keys), in_shardings=put.sharding)
+    np.testing.assert_array_equal(lamina.random.key_data(select(keys)), lamina.random.key_data(keys))
+
+
+def test_pjit_runs_on_the_mesh_that_is_entered() -> None:
+    from lamina.experimental.pjit import pjit
+
+    mesh = auto_mesh((4, 2), ("x", "y"))
+    f = pjit(lambda x: x * 2)
+    with mesh:
+        for out in (f(X), pjit(lambda: jnp.ones(8) * 1)(), lamina.jit(lambda x: x)(f(X))):
+            assert out.sharding == NamedSharding(mesh, P()) and len(out.addressable_shards) == 8
+        np.testing.assert_array_equal(f(X), 2 * X)
+        assert len(lamina.jit(lambda x: x * 2)(X).devices()) == 1
+        split = pjit(lambda x: x + 1, in_shardings=P("x"), out_shardings=P("x"))
+        assert split(X).sharding.spec == P("x")
+        assert pjit(lambda x: x + 1, P("x"), None)(X).sharding.spec == P()  # None: whole
+        with pytest.raises(ValueError, match=r"(?s)incompatible devices.*context mesh"):
+            f(lamina.device_put(X, lamina.devices()[0]))
+        with pytest.raises(ValueError, match="Mesh context manager should not be used with jit when"):
+            pjit(lambda x: x, device=lamina.devices()[0])(X)
+    assert len(f(X).devices()) == 1
+    with pytest.raises(RuntimeError, match="requires a non-empty mesh in context"):
+        split(X)
+
+
+@pytest.mark.skipif(missing() is not None, reason="needs lamina[sharding]")
 def test_programs_are_lowered_over_axes_and_compiled_for_devices() -> None:
     axes = AbstractMesh((2, 2), ("x", "y"), (AxisType.Auto,) * 2)
     like = lamina.ShapeDtypeStruct((8, 4), np.float32, sharding=NamedSharding(axes, P("x", "y")))

@@ -142,6 +142,19 @@ def test_where_arguments_and_results_of_a_compiled_program_lie() -> None:
         lamina.jit(jnp.sin).lower(X).compile().as_text("partitioned")
 
 
+def test_the_text_of_a_compiled_program_says_what_moves() -> None:
+    x, w = _on(X, "x", "y"), _on(W, "y")
+    compiled = lamina.jit(lambda x, w: x @ w).lower(x, w).compile()
+    text = compiled.as_text()
+    assert text.count(" all-reduce(") == 1 == compiled.as_text("hlo").count(" all-reduce(")
+    assert "channel_id=1, replica_groups={{0,1},{2,3}}, use_global_device_ids=true, to_apply=%region" in text
+    assert "func.func public @main" in text  # the other stages follow
+    whole = lamina.jit(lambda x: lax.with_sharding_constraint(x * 2, NamedSharding(_mesh(), P())))
+    gathered = whole.lower(_on(X, "x")).compile().as_text("hlo")
+    assert "all-gather(" in gathered and "replica_groups={{0,2},{1,3}}" in gathered and "dimensions={0}" in gathered
+    assert "HloModule" not in lamina.jit(jnp.sin).lower(X).compile().as_text()
+
+
 def test_meshes_of_the_same_devices() -> None:
     line, wide = auto_mesh((4,), ("z",)), auto_mesh((2, 2, 1), ("a", "b", "c"))
     f = lamina.jit(lambda a, b: (a + b, a), out_shardings=(NamedSharding(wide, P("b")), None))

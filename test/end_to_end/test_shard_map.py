@@ -70,6 +70,42 @@ def test_collectives_on_one_axis() -> None:
     _both(program, X, np.arange(32, dtype=np.float32).reshape(4, 8))
 
 
+def test_groups_over_several_axes() -> None:
+    def program(lib, lax, jnp, P):
+        def f(x):
+            names, groups = ("i", "j"), [[0, 3], [1, 2]]
+            return {
+                "sum": lax.psum(x, names, axis_index_groups=groups),
+                "max": lax.pmax(x, names, axis_index_groups=groups),
+                "gather": lax.all_gather(x, names, axis_index_groups=groups, axis=1, tiled=True),
+                "scatter": lax.psum_scatter(x, names, axis_index_groups=groups, tiled=True),
+                "exchange": lax.all_to_all(x, names, 0, 1, axis_index_groups=groups, tiled=True),
+            }
+
+        return lib.jit(_shard_map(lib, (2, 2), ("i", "j"))(f, P(("i", "j")), P(("i", "j"))))
+
+    _both(program, X)
+    with pytest.raises(NotImplementedError, match="over several axes, of which vmap maps over 'b'"):
+        of_pairs = lamina.vmap(_sum_of_pairs, axis_name="b")
+        lamina.vmap(of_pairs, axis_name="a")(X[:2, :2])
+
+
+def _sum_of_pairs(x):
+    return lamina.lax.psum(x, ("a", "b"), axis_index_groups=[[0, 3], [1, 2]])
+
+
+def test_what_is_made_of_a_shard_map_is_one() -> None:
+    mesh = auto_mesh((4,), ("i",))
+    f = lamina.shard_map(lambda x: lamina.lax.psum(x * 2, "i"), mesh=mesh, in_specs=P("i"), out_specs=P())
+    for made in (
+        lamina.make_jaxpr(lamina.vjp(f, X)[1])(np.ones((2, 6), np.float32)),
+        lamina.make_jaxpr(lamina.vmap(f))(np.stack([X, X])),
+        lamina.make_jaxpr(lambda x: lamina.jvp(f, (x,), (x,)))(X),
+    ):
+        assert [eqn.primitive.name for eqn in made.jaxpr.eqns] == ["shard_map"]
+    np.testing.assert_allclose(lamina.grad(lambda x: f(x).sum())(X), np.full_like(X, 2))
+
+
 def test_two_axes_loops_and_branches() -> None:
     def program(lib, lax, jnp, P):
         def f(x, w):

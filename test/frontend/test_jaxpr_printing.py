@@ -39,8 +39,8 @@ def test_width_decides_where_lines_break(trace):
 
 
 def test_no_equations_and_no_inputs(trace):
-    assert str(trace(lambda a: a, "i32[]")) == "{ lambda ; a:i32[]. let in (a,) }"
-    assert str(trace(lambda: [])) == "{ lambda ; . let in () }"
+    assert str(trace(lambda a: a, "i32[]")) == "{ lambda ; a:i32[]. let  in (a,) }"
+    assert str(trace(lambda: [])) == "{ lambda ; . let  in () }"
 
 
 def test_several_results_and_repeated_ones(trace):
@@ -84,16 +84,16 @@ def test_parameters_print_in_brackets_sorted(trace):
     assert "    b:f32[2,3] = broadcast_in_dim[broadcast_dimensions=(1,) shape=(2, 3)] a\n" in text
 
 
-def test_nested_programs_are_indented_and_name_anew(trace):
+def test_nested_programs_are_indented_and_names_go_on(trace):
     def f(x):
         return lax.while_loop(lambda v: lax.lt(v, 5.0), lambda v: lax.add(v, 1.0), x)
 
     assert str(trace(f, "f32[]")) == (
         "{ lambda ; a:f32[]. let\n"
         "    b:f32[] = while[\n"
-        "      body_jaxpr={ lambda ; a:f32[]. let b:f32[] = add a 1.0 in (b,) }\n"
+        "      body_jaxpr={ lambda ; c:f32[]. let d:f32[] = add c 1.0 in (d,) }\n"
         "      body_nconsts=0\n"
-        "      cond_jaxpr={ lambda ; a:f32[]. let b:bool[] = lt a 5.0 in (b,) }\n"
+        "      cond_jaxpr={ lambda ; e:f32[]. let f:bool[] = lt e 5.0 in (f,) }\n"
         "      cond_nconsts=0\n"
         "    ] a\n"
         "  in (b,) }"
@@ -102,18 +102,47 @@ def test_nested_programs_are_indented_and_name_anew(trace):
 
 def test_tuples_of_programs(trace):
     text = str(trace(lambda i, x: lax.switch(i, [lax.sin, lax.cos], x), "i32[]", "f32[]"))
-    assert "cond[\n      branches=(\n        { lambda ; a:f32[]. let b:f32[] = sin a in (b,) }" in text
+    assert "cond[\n      branches=(\n        { lambda ; e:f32[]. let f:f32[] = sin e in (f,) }" in text
+
+
+def test_what_a_jit_is_given_and_gives_has_the_names_outside():
+    f = lamina.jit(lambda x, y, n: (jnp.sin(x) * y * n, y))
+    assert str(lamina.make_jaxpr(lambda x: f(x, x, 3.0))(np.ones(2, np.float32))) == (
+        "{ lambda ; a:f32[2]. let\n"
+        "    b:f32[2] c:f32[2] = jit[\n"
+        "      name=<lambda>\n"
+        "      jaxpr={ lambda ; a:f32[2] c:f32[2] d:f32[]. let\n"
+        "          e:f32[2] = sin a\n"
+        "          f:f32[2] = mul e c\n"
+        "          b:f32[2] = mul f d\n"
+        "        in (b, c) }\n"
+        "    ] a a 3.0\n"
+        "  in (b, c) }"
+    )
+
+
+def test_a_long_jit_is_written_before():
+    def ten_and_one(x):
+        for _ in range(11):
+            x = jnp.sin(x)
+        return x
+
+    outer = lamina.jit(lambda x: lamina.jit(ten_and_one)(x))
+    text = str(lamina.make_jaxpr(lambda x: outer(x) + outer(x))(1.0))
+    assert "let lambda = { lambda ; a:f32[]. let\n    b:f32[] = jit[name=ten_and_one jaxpr=ten_and_one] a" in text
+    assert text.index("let lambda = ") < text.index("let ten_and_one = ") < text.rindex("{ lambda ;")
+    assert str(parse_jaxpr(text)) == text
 
 
 def test_programs_used_twice_are_written_once_before():
     inner = lamina.jit(lambda x: jnp.sin(x))
     text = str(lamina.make_jaxpr(lambda x, y: (inner(x), inner(y)))(1.0, 2.0))
     assert text == (
-        "let _lambda_ = { lambda ; a:f32[]. let b:f32[] = sin a in (b,) } in\n"
-        "{ lambda ; a:f32[] b:f32[]. let\n"
-        "    c:f32[] = jit[name=_lambda_ jaxpr=_lambda_] a\n"
-        "    d:f32[] = jit[name=_lambda_ jaxpr=_lambda_] b\n"
-        "  in (c, d) }"
+        "let lambda = { lambda ; a:f32[]. let b:f32[] = sin a in (b,) } in\n"
+        "{ lambda ; c:f32[] d:f32[]. let\n"
+        "    e:f32[] = jit[name=<lambda> jaxpr=lambda] c\n"
+        "    f:f32[] = jit[name=<lambda> jaxpr=lambda] d\n"
+        "  in (e, f) }"
     )
     again = parse_jaxpr(text)
     assert str(again) == text
@@ -124,7 +153,7 @@ def test_programs_used_twice_are_written_once_before():
 def test_shared_branches_and_names_that_are_taken():
     f, g = lamina.jit(lambda x: jnp.sin(x)), lamina.jit(lambda x: jnp.cos(x))
     text = str(lamina.make_jaxpr(lambda x: f(g(x)) + g(f(x)))(1.0))
-    assert text.count("let _lambda_ = ") == text.count("let _lambda__0 = ") == 1
+    assert text.count("let lambda = ") == text.count("let lambda1 = ") == 1
     assert str(parse_jaxpr(text)) == text
     closed = parse_jaxpr("""
         let f = { lambda ; a:f32[]. let b:f32[] = sin a in (b,) } in

@@ -158,7 +158,8 @@ def _dce(eqn: JaxprEqn, used: list[bool]) -> JaxprEqn:
 
 
 def _shown(params: dict[str, Any]) -> dict[str, Any]:
-    shown = {"name": params["name"], "jaxpr": params["jaxpr"]}
+    name = "<lambda>" if params["name"] == "_lambda_" else params["name"]
+    shown = {"name": name, "jaxpr": params["jaxpr"]}
     if any(params.get("donated_invars", ())):
         shown["donated_invars"] = params["donated_invars"]
     return shown

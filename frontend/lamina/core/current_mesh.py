@@ -6,6 +6,8 @@ What they mean stands in sharding/mesh.py; here is what is current, since the ke
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from lamina.core.option import thread_changed
@@ -50,6 +52,16 @@ def swap(*, set: Any, entered: tuple[Any, ...], abstract: Any) -> dict[str, Any]
     if now != was:
         thread_changed(now != _NONE, was != _NONE)
     return before
+
+
+@contextmanager
+def running_on(mesh: Any) -> Iterator[None]:
+    """For a block, this mesh's devices run programs, as if set_mesh had said so."""
+    before = swap(**saved() | {"set": mesh})
+    try:
+        yield
+    finally:
+        swap(**before)
 
 
 def saved() -> dict[str, Any]:

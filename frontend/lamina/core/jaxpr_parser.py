@@ -59,7 +59,7 @@ class _Parser:
     ) -> None:
         self.text, self.at = text, 0
         self.primitives, self.names = primitives, names
-        self.shared: dict[str, ClosedJaxpr] = {}
+        self.shared: dict[str, ClosedJaxpr | int] = {}  # where it stands, until it is read
 
     # ---- characters ----
     def error(self, message: str) -> JaxprSyntaxError:
@@ -102,13 +102,36 @@ class _Parser:
 
     # ---- grammar ----
     def definitions(self) -> None:
-        """let f = { ... } in: jaxprs that parameters name."""
+        """let f = { ... } in: jaxprs that parameters name, those of each other, too. Each is read once."""
         while self.keyword("let"):
             self.take("let")
             name = self.match(_NAME, "a name")[0]
             self.take("=")
-            self.shared[name] = close_jaxpr(self.jaxpr())
+            self.skip()
+            self.shared[name] = self.at
+            self.pass_over()
             self.take("in")
+        for name in self.shared:
+            self.defined(name)
+
+    def pass_over(self) -> None:
+        """Past what stands in braces."""
+        start, depth = self.at, 0
+        for found in re.compile(r"[{}]|#[^\n]*").finditer(self.text, start):
+            depth += {"{": 1, "}": -1}.get(found[0], 0)
+            if not depth:
+                self.at = found.end()
+                return
+        raise self.error("expected a jaxpr in braces")
+
+    def defined(self, name: str) -> ClosedJaxpr:
+        """The jaxpr that was defined under a name."""
+        found = self.shared[name]
+        if isinstance(found, int):
+            back, self.at = self.at, found
+            found = self.shared[name] = close_jaxpr(self.jaxpr())
+            self.at = back
+        return found
 
     def jaxpr(self) -> Jaxpr:
         self.take("{")
@@ -231,7 +254,7 @@ class _Parser:
         if word is None or word[0] not in self.shared:
             return None
         self.at = word.end()
-        return self.shared[word[0]]
+        return self.defined(word[0])
 
     def value(self, shared: bool = True) -> Any:
         """A parameter's value; `shared` says whether a word may stand for a defined jaxpr."""
@@ -250,6 +273,8 @@ class _Parser:
                 return tuple(programs)
             self.at = start
         text = self.expression_text()
+        if text == "<lambda>":
+            return "_lambda_"
         try:
             return _evaluate(ast.parse(text, mode="eval").body, self.lookup)
         except (SyntaxError, ValueError, TypeError, AttributeError) as e:

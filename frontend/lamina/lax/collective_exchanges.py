@@ -24,9 +24,11 @@ from lamina.lax.named_axes import (
     device_groups,
     group_size,
     merge,
+    names_in,
     rank,
     read_groups,
     scaled,
+    steps,
     vary_too,
 )
 
@@ -88,10 +90,11 @@ def all_to_all(
 
 
 def _exchange(x: Any, names: Any, split: int, concat: int, groups: Groups) -> Any:
-    """all_to_all over several names is one after the other, each on its digit of the position."""
-    if len(names) == 1:
+    """all_to_all over several names is one after the other, each on its digit of the position; in groups, one."""
+    if len(steps(names, groups)) == 1:
+        (name,) = steps(names, groups)
         return all_to_all_p.bind(
-            x, split_axis=split, concat_axis=concat, axis_name=names[0], axis_index_groups=groups,
+            x, split_axis=split, concat_axis=concat, axis_name=name, axis_index_groups=groups,
             axis_size=group_size(names, groups),
         )  # fmt: skip
     sizes = [axes.size_of(name) for name in names]
@@ -139,7 +142,7 @@ def _all_to_all_lowering(
     ctx: Any, x: Any, *, split_axis: int, concat_axis: int, axis_name: Any,
     axis_index_groups: Groups, **_: Any,
 ) -> Any:  # fmt: skip
-    groups = device_groups(ctx, (axis_name,), axis_index_groups)
+    groups = device_groups(ctx, names_in(axis_name), axis_index_groups)
     return hlo.all_to_all(x, split_axis, concat_axis, groups, CHANNEL)
 
 
@@ -178,7 +181,7 @@ all_to_all_p: Primitive = Primitive(
     transpose=_all_to_all_transpose,
     batching=_all_to_all_batching,
     axis_batching=_all_to_all_axis_batching,
-    axis_names=lambda params: (params["axis_name"],),
+    axis_names=lambda params: names_in(params["axis_name"]),
     varying=vary_too,
 )
 

@@ -31,9 +31,11 @@ from lamina.lax.named_axes import (
     group_size,
     in_groups,
     merge,
+    names_in,
     rank,
     read_groups,
     scaled,
+    steps,
     take,
     times,
     vary_too,
@@ -76,11 +78,11 @@ def all_gather(
     def one(leaf: Any) -> Any:
         (at,) = canonical_axes("all_gather", (axis,), rank(leaf) + (not tiled))
         block = leaf if tiled else lax.expand_dims(leaf, (at,))
-        for name in reversed(names):
-            if to == "reduced" and name in axes.typed() and groups is None:
+        for name in reversed(steps(names, groups)):
+            if to == "reduced" and groups is None and name in axes.typed():
                 block = gather_reduced(block, at, name, group_size((name,), groups))
                 continue
-            same = to == "invarying" and name in axes.typed() and groups is None
+            same = to == "invarying" and groups is None and name in axes.typed()
             block = (all_gather_invariant_p if same else all_gather_p).bind(
                 block, all_gather_dimension=at, axis_name=name, axis_index_groups=groups,
                 axis_size=group_size((name,), groups),
@@ -93,7 +95,7 @@ def all_gather(
 def _all_gather_lowering(
     ctx: Any, x: Any, *, all_gather_dimension: int, axis_name: Any, axis_index_groups: Groups, **_: Any
 ) -> Any:  # fmt: skip
-    groups = device_groups(ctx, (axis_name,), axis_index_groups)
+    groups = device_groups(ctx, names_in(axis_name), axis_index_groups)
     return hlo.all_gather(x, all_gather_dimension, groups, CHANNEL)
 
 
@@ -137,7 +139,7 @@ def _gather(name: str, transpose: Any, varying: Any) -> Primitive:
         transpose=transpose,
         batching=batching,
         axis_batching=_all_gather_axis_batching,
-        axis_names=lambda params: (params["axis_name"],),
+        axis_names=lambda params: names_in(params["axis_name"]),
         varying=varying,
     )
     return primitive
@@ -204,7 +206,7 @@ def psum_scatter(
                 f"reduce_scatter operand scatter dimension size {here} must be {relation} the "
                 f"shard_count {size}"
             )
-        for name in names:
+        for name in steps(names, groups):
             if groups is None and name in unreduced(leaf):
                 leaf = scatter_terms(leaf, at, name, group_size((name,), groups))
                 continue
@@ -220,7 +222,7 @@ def psum_scatter(
 def _reduce_scatter_lowering(
     ctx: Any, x: Any, *, scatter_dimension: int, axis_name: Any, axis_index_groups: Groups, **_: Any
 ) -> Any:  # fmt: skip
-    groups = device_groups(ctx, (axis_name,), axis_index_groups)
+    groups = device_groups(ctx, names_in(axis_name), axis_index_groups)
     return hlo.reduce_scatter(x, scatter_dimension, groups, CHANNEL, hlo.add)
 
 
@@ -259,7 +261,7 @@ reduce_scatter_p: Primitive = Primitive(
     transpose=_reduce_scatter_transpose,
     batching=_reduce_scatter_batching,
     axis_batching=_reduce_scatter_axis_batching,
-    axis_names=lambda params: (params["axis_name"],),
+    axis_names=lambda params: names_in(params["axis_name"]),
     varying=vary_too,
 )
 
@@ -320,7 +322,7 @@ all_gather_reduced_p: Primitive = Primitive(
     axis_batching=lambda axis, args, dims, **params: _all_gather_axis_batching(
         axis, args, dims, axis_index_groups=None, **params
     ),
-    axis_names=lambda params: (params["axis_name"],),
+    axis_names=lambda params: names_in(params["axis_name"]),
 )
 unreduced_reduce_scatter_p: Primitive = Primitive(
     "unreduced_reduce_scatter",
@@ -335,7 +337,7 @@ unreduced_reduce_scatter_p: Primitive = Primitive(
     axis_batching=lambda axis, args, dims, **params: _reduce_scatter_axis_batching(
         axis, args, dims, axis_index_groups=None, **params
     ),
-    axis_names=lambda params: (params["axis_name"],),
+    axis_names=lambda params: names_in(params["axis_name"]),
 )
 
 

@@ -36,19 +36,16 @@ def bound_names(axis_name: Any) -> tuple[Any, ...]:
 
 
 def read_groups(what: str, names: Sequence[Any], groups: Any) -> Groups:
-    """axis_index_groups as tuples; ValueError where they are not of one size."""
+    """axis_index_groups as tuples; ValueError where they are not of one size. Over several names they are of
+    positions along all of these, the last of which varies fastest."""
     if groups is None:
         return None
     read = tuple(tuple(int(i) for i in group) for group in groups)
-    if len(names) != 1:
-        raise NotImplementedError(
-            f"[{what}] axis_index_groups go with one axis name, got {tuple(names)}"
-        )
-    size = axes.size_of(names[0])
+    size = group_size(names, None)
     if sorted(i for group in read for i in group) != list(range(size)):
         raise ValueError(
             f"[{what}] axis_index_groups must name each of the {size} indices of axis "
-            f"{names[0]!r} once, got {read}"
+            f"{', '.join(map(repr, names))} once, got {read}"
         )
     if len({len(group) for group in read}) > 1:
         raise ValueError(f"[{what}] axis_index_groups must all be of one size, got {read}")
@@ -60,6 +57,12 @@ def group_size(names: Sequence[Any], groups: Groups) -> int:
     if groups is not None:
         return len(groups[0])
     return int(np.prod([axes.size_of(name) for name in names], dtype=np.int64))
+
+
+def steps(names: Sequence[Any], groups: Groups) -> list[Any]:
+    """The `axis_name` of each exchange that one over these names is made of: one name after the other, but in
+    groups, which are of positions along all of them, all at once."""
+    return [tuple(names)] if groups is not None and len(names) > 1 else list(names)
 
 
 def vary_too(along: frozenset[Any], params: dict[str, Any]) -> tuple[Any, Any]:
@@ -97,6 +100,10 @@ def take(x: Any, lanes: Sequence[int]) -> Any:
 
 def in_groups(x: Any, dim: int | None, axis: Axis, groups: tuple[tuple[int, ...], ...]) -> Any:
     """The batch as [group, member, ...]."""
+    if sum(map(len, groups)) != axis.size:
+        raise NotImplementedError(
+            f"axis_index_groups over several axes, of which vmap maps over {axis.name!r}, are not supported"
+        )
     lanes = [i for group in groups for i in group]
     front = take(at_front(x, dim, axis.size), lanes)
     return lax.reshape(front, (len(groups), len(groups[0]), *np.shape(front)[1:]))

@@ -84,6 +84,7 @@ random_wrap_p = Primitive(
     jvp=NOT_DIFFERENTIABLE,
     transpose=NOT_LINEAR,
     batching=_wrap_batching,
+    placed=lambda of, out, *, impl: of.dims[0][:-1],
 )
 
 random_unwrap_p = Primitive(
@@ -93,4 +94,5 @@ random_unwrap_p = Primitive(
     jvp=NOT_DIFFERENTIABLE,
     transpose=NOT_LINEAR,
     batching=_unwrap_batching,
+    placed=lambda of, out, *, impl: (*of.dims[0], ()),
 )
