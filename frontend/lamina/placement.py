@@ -11,7 +11,7 @@ import numpy as np
 
 from lamina import guards, runtime
 from lamina.array import ArrayImpl, Device
-from lamina.core import current_mesh, tree
+from lamina.core import current_mesh, dtypes, tree
 from lamina.core.library import library
 from lamina.core.trace import Tracer, get_aval
 from lamina.key_array import KeyArray
@@ -182,7 +182,9 @@ def constrain(x: Any, sharding: Sharding) -> Any:
 
 
 def put_value(x: Any, sharding: Sharding) -> Any:
-    """An array, of keys or of numbers, under a sharding."""
+    """An array, of keys or of numbers, under a sharding; what has no values (float0) as it is."""
+    if isinstance(x, np.ndarray) and x.dtype == dtypes.float0:
+        return x
     if type(x) is KeyArray:
         return KeyArray(packed=put(x.packed, sharding), dtype=x.dtype)
     return put(runtime.to_array(x), sharding)

@@ -17,7 +17,9 @@ from lamina.core.tracebacks import api_boundary
 from lamina.core.wrapping import named_place, update_wrapper
 from lamina.interpreters.batching import batch_flat, move_batch
 from lamina.interpreters.mapped_types import Element, from_element, is_spec, is_vmappable
+from lamina.sharding.constraint import under
 from lamina.sharding.mesh import get_abstract_mesh
+from lamina.sharding.spec import PartitionSpec
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -73,7 +75,8 @@ def vmap(
             "vmap", leaves, axes, lambda: names_of_leaves(fun, args, kwargs), axis_size
         )
         out_tree: list[Any] = []
-        along = _spread_over(_explicit_axes(leaves, dims), spmd)
+        explicit = _explicit_axes(leaves, dims)
+        along = _spread_over(explicit, spmd)
 
         def flat(*values: Any) -> list[Any]:
             a, k = tree.unflatten(in_tree, values)
@@ -87,7 +90,7 @@ def vmap(
         wanted = _axes_of_results(out_axes, out_tree[0], len(outs))
         where = (fun, axis_name)
         placed = [
-            _place(x, d, w, size, where) for x, d, w in zip(outs, out_dims, wanted, strict=True)
+            _place(x, d, w, size, where, explicit) for x, d, w in zip(outs, out_dims, wanted, strict=True)
         ]
         return tree.unflatten(out_tree[0], placed)
 
@@ -277,10 +280,11 @@ def _lines_of_sizes(
             yield f"  * {share} axes ({len(group)} of them) had size {size}, e.g. {which}"
 
 
-def _place(x: Any, dim: Any, wanted: Any, size: int, where: tuple[Any, Any]) -> Any:
-    """A result with its batch dimension where it is wanted. `where` is the function and the batch's name."""
+def _place(x: Any, dim: Any, wanted: Any, size: int, where: tuple[Any, Any], along: Any) -> Any:
+    """A result with its batch dimension where it is wanted, which is split over the axes `along` of a mesh, if there
+    are any, where it is the same for all of the batch, too. `where` is the function and the batch's name."""
     if isinstance(x, Element):
-        return from_element(x, size, wanted, lambda y, d, w: _place(y, d, w, size, where))
+        return from_element(x, size, wanted, lambda y, d, w: _place(y, d, w, size, where, along))
     if wanted is None:
         if dim is not None:
             fun, axis_name = where
@@ -296,4 +300,13 @@ def _place(x: Any, dim: Any, wanted: Any, size: int, where: tuple[Any, Any]) -> 
         raise ValueError(
             f"axis {wanted} is out of bounds for array of dimension {ndim} (vmap out_axes)"
         )
-    return move_batch(x, dim, size, to=wanted % ndim)
+    at = wanted % ndim
+    out = move_batch(x, dim, size, to=at)
+    if dim is not None or not along or not set(along) <= set(get_abstract_mesh().explicit_axes):
+        return out
+    placed = get_aval(out).placed
+    dims = [()] * ndim if placed is None else list(placed.dims)
+    if any(name in along for names in dims for name in names):
+        return out
+    dims[at] = along
+    return under(out, PartitionSpec(*dims), "vmap")

@@ -221,3 +221,52 @@ def test_vmap_over_a_dimension_that_is_split(mesh) -> None:
     np.testing.assert_allclose(out, X @ X.T)
     with pytest.raises(ValueError, match="Mapped away dimension"):
         lamina.vmap(jnp.add)(x, _on(mesh, X, "y"))
+
+
+@partitioned
+def test_matrices_of_a_batch_that_is_split(mesh) -> None:
+    a = np.random.default_rng(0).normal(size=(4, 3, 3)).astype(np.float32)
+    b = np.random.default_rng(1).normal(size=(4, 3)).astype(np.float32)
+    of_one, sides = _on(mesh, a, "x"), _on(mesh, b, "x")
+    square = a @ a.transpose(0, 2, 1) + 3 * np.eye(3, dtype=np.float32)
+    for f, args, wanted in (
+        (lambda a: jnp.linalg.slogdet(a)[1], (of_one,), np.linalg.slogdet(a)[1]),
+        (lamina.vmap(jnp.linalg.solve), (of_one, sides), np.linalg.solve(a, b[..., None])[..., 0]),
+        (lamina.vmap(jnp.linalg.solve, in_axes=(None, 0)), (a[0], sides), b @ np.linalg.inv(a[0]).T),
+        (jnp.linalg.cholesky, (_on(mesh, square, "x"),), np.linalg.cholesky(square)),
+        (lambda a: jnp.linalg.svd(a)[1], (of_one,), np.linalg.svd(a)[1]),
+        (lambda a: jnp.linalg.eigh(a)[0], (_on(mesh, square, "x"),), np.linalg.eigh(square)[0]),
+    ):
+        assert _spec(lamina.jit(f)(*args))[0] == "x"
+        for out in (f(*args), lamina.jit(f)(*args)):
+            np.testing.assert_allclose(out, wanted, rtol=2e-3, atol=1e-3)
+    with pytest.raises(ShardingTypeError, match="what it does to a matrix or vector over a sharded dimension"):
+        lamina.jit(lax.linalg.cholesky)(_on(mesh, np.eye(4, dtype=np.float32), "x"))
+
+
+def test_dimensions_along_which_elements_are_moved_are_whole(mesh) -> None:
+    x = _on(mesh, X, "x", "y")
+    for f, message in (
+        (lambda x: jnp.cumsum(x, 0), "Input should be unsharded over the axis being reduced"),
+        (jnp.cumprod, "The input should be fully replicated where axis is None"),
+        (lambda x: jnp.roll(x, 1, 1), "`a` cannot be sharded on the axis being rolled over"),
+        (lambda x: jnp.tile(x, (2, 1)), "`A` cannot be sharded along axes along which tiling is non-trivial"),
+        (jnp.unstack, "unstack operand cannot be sharded on the unstacking axis"),
+    ):
+        with pytest.raises(ShardingTypeError, match=message):
+            lamina.eval_shape(f, x)
+    rows = _on(mesh, X, "x")
+    for f in (lambda x: jnp.cumsum(x, 1), lambda x: jnp.roll(x, 1, 1), lambda x: jnp.tile(x, (1, 2))):
+        assert _spec(f(rows)) == P("x", None)
+    assert _spec(rows[0, 0]) == P()
+    with pytest.raises(ValueError, match="does not evenly divide the dimension size 5"):
+        lamina.core.ShapedArray((5,), np.float32, sharding=NamedSharding(mesh, P("x")))
+
+
+def test_a_result_that_vmap_repeats_is_split_as_the_batch(mesh) -> None:
+    x = _on(mesh, X, "x")
+    assert lamina.vmap(lambda row: jnp.zeros(3), out_axes=-1)(x).sharding.spec == P(None, "x")
+    bits = lamina.jit(lambda key: lax.rng_bit_generator(key, (4, 8), out_sharding=P("x"))[1])
+    key = np.arange(4, dtype=np.uint32)
+    assert bits(key).sharding.spec == P("x", None)
+    np.testing.assert_array_equal(bits(key), lax.rng_bit_generator(key, (4, 8))[1])

@@ -94,6 +94,34 @@ def _sum_of_pairs(x):
     return lamina.lax.psum(x, ("a", "b"), axis_index_groups=[[0, 3], [1, 2]])
 
 
+@partitioned
+def test_gradients_of_a_batch_that_is_spread_over_an_axis() -> None:
+    mesh = auto_mesh((2, 2), ("i", "j"))
+    over_rows = {"mesh": mesh, "in_specs": P("j"), "out_specs": P(), "check_vma": False}
+    f = lamina.shard_map(lambda x: jnp.sin(lamina.lax.psum(jnp.sum(x), "j")), **over_rows)
+    x = lamina.device_put(X[:4, :4], NamedSharding(mesh, P("i", "j")))
+    wanted = np.repeat(np.cos(X[:4, :4].sum(1, keepdims=True)), 4, 1)
+    for spread in ({}, {"spmd_axis_name": "i"}):
+        np.testing.assert_allclose(lamina.vmap(lamina.grad(f), **spread)(x), wanted, rtol=1e-5)
+
+
+def test_what_calls_outside_of_a_shard_map_are_told() -> None:
+    with pytest.raises(NameError, match=r"please call psum under `lamina.shard_map`, .* bound here: none"):
+        lamina.lax.psum(X, "i")
+    with lamina.set_mesh(lamina.make_mesh((2, 1), ("i", "j"))):
+        with pytest.raises(ValueError, match=r"pvary should be called under lamina.shard_map. Got the axes \['i'\]"):
+            lamina.lax.pcast(X, "i", to="varying")
+        jaxpr = lamina.make_jaxpr(lambda x: lamina.lax.pcast(x, "j", to="varying"))(X)
+        assert not jaxpr.jaxpr.eqns  # of one device there is nothing to say
+    mesh = auto_mesh((2, 2), ("i", "j"))
+    f = lamina.shard_map(lambda x: x, mesh=mesh, in_specs=([P("i")],), out_specs=[P("i")])
+    with pytest.raises(ValueError, match=r"shard_map in_specs\[0\] specification must be a tree prefix"):
+        f([X, X])
+    g = lamina.pmap(lambda x, y: x, in_axes=((0, (0, 0)), 0))
+    with pytest.raises(ValueError, match=r"pmap in_axes\[0\]\[1\] specification must be a tree prefix"):
+        g((X, (X, X, X)), X)
+
+
 def test_what_is_made_of_a_shard_map_is_one() -> None:
     mesh = auto_mesh((4,), ("i",))
     f = lamina.shard_map(lambda x: lamina.lax.psum(x * 2, "i"), mesh=mesh, in_specs=P("i"), out_specs=P())

@@ -274,3 +274,17 @@ def test_terms_stay_terms_in_inner_jits(mesh, read):
     found = lamina.jit(lamina.grad(loss))(*given)
     assert found.sharding.spec == P(None, None, unreduced={"x"})
     _close(reshard(found, P()), _alone(lamina.grad(loss), x, np.int32([0, 3])))
+
+
+@partitioned
+@pytest.mark.parametrize("kind", ["max", "min"])
+def test_extrema_of_what_devices_have_of_an_extremum(kind) -> None:
+    with lamina.set_mesh(lamina.make_mesh((2,), ("x",))):
+        x = lamina.device_put(np.arange(8.0, dtype=np.float32).reshape(4, 2), P("x"))
+        spec = P(None, unreduced={"x"}, unreduced_kind=UnreducedKind[kind])
+        terms = lamina.jit(lambda x: getattr(lax, f"reduce_{kind}")(x, (0,), out_sharding=spec))(x)
+        over = lamina.jit(lamina.shard_map(lambda x: getattr(lax, f"p{kind}")(x, "x"), out_specs=P()))
+        np.testing.assert_array_equal(over(terms), getattr(np, kind)(x, axis=0))
+        other = {"max": lax.pmin, "min": lax.pmax}[kind]
+        with pytest.raises(ShardingTypeError, match="and these are combined otherwise"):
+            lamina.jit(lamina.shard_map(lambda x: other(x, "x"), out_specs=P()))(terms)

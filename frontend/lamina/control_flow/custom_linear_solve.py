@@ -9,6 +9,7 @@ from lamina.control_flow.residuals import hoist_consts
 from lamina.control_flow.tracing import avals_of, debug_info, trace_function
 from lamina.core import tree
 from lamina.core.jaxpr import ClosedJaxpr, jaxpr_as_fun
+from lamina.core.placed import Dims, Operands
 from lamina.core.primitive import Primitive
 from lamina.core.tangents import Zero, is_undefined_primal
 from lamina.core.tracebacks import api_boundary
@@ -225,6 +226,13 @@ def _impl(*args: Any, jaxprs: Parts, const_lengths: Parts) -> list[Any]:
     return jaxpr_as_fun(jaxprs.solve)(*consts.solve, *b)
 
 
+def _placed(of: Operands, *results: Any, jaxprs: Parts, const_lengths: Parts) -> list[Dims]:
+    """Solutions lie as right-hand sides do, and what the solver gives besides as its program says."""
+    sides = of.dims[sum(const_lengths) :]
+    rest = jaxprs.solve.out_avals[len(sides) :]
+    return [*sides, *(((),) * a.ndim if a.placed is None else a.placed.dims for a in rest)]
+
+
 linear_solve_p = Primitive(
     "custom_linear_solve",
     multiple_results=True,
@@ -234,6 +242,7 @@ linear_solve_p = Primitive(
     transpose=_transpose,
     batching=_batching,
     impl=_impl,
+    placed=_placed,
     shown=lambda params: {
         "const_lengths": params["const_lengths"],
         "jaxprs": params["jaxprs"].solve,

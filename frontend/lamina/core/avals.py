@@ -56,6 +56,8 @@ class ShapedArray(AbstractValue):
         self.vma = vma
         if sharding is not None and placed is None:
             placed = ShapedArray.placed_rule(sharding, len(self.shape))
+            if placed is not None:
+                placed.check_divides(self.shape)
         self.placed = placed
         self._hash = hash((self.shape, self.dtype, weak_type, vma, placed))
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from lamina.core.library import library
 from lamina.records import Record
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class _State(threading.local):
     typed: frozenset[Any] = frozenset()
     mesh: Any = None
     align: Align | None = None
+    spread: frozenset[Any] = frozenset()
 
 
 _state = _State()
@@ -51,15 +53,21 @@ def trace_key() -> tuple[Any, ...]:
     """What of the named axes decides how a function is traced or a jaxpr transformed."""
     axis = _state.batching
     name = (axis.name, axis.spmd_name) if axis is not None else (None, ())
-    return (_state.bound, _state.typed, name)
+    return (_state.bound, _state.typed, _state.spread, name)
 
 
 @contextmanager
 def bind(
-    axes: Iterable[tuple[Any, int]], align: Align | None = None, mesh: Any = None
+    axes: Iterable[tuple[Any, int]],
+    align: Align | None = None,
+    mesh: Any = None,
+    spread: Iterable[Any] = (),
 ) -> Iterator[None]:
-    """Binds names for a block. With `align` types say along which of these axes, of a mesh, a value varies."""
+    """Binds names for a block. With `align` types say along which of these axes, of a mesh, a value varies; over
+    those of a mesh in `spread` a batch is spread."""
     old, old_typed, old_align, old_mesh = _state.bound, _state.typed, _state.align, _state.mesh
+    old_spread = _state.spread
+    _state.spread = old_spread.union(spread)
     axes = tuple(axes)
     _state.bound = (*old, *axes)
     if align is not None:
@@ -69,6 +77,7 @@ def bind(
         yield
     finally:
         _state.bound, _state.typed, _state.align, _state.mesh = old, old_typed, old_align, old_mesh
+        _state.spread = old_spread
 
 
 def typed() -> frozenset[Any]:
@@ -76,20 +85,25 @@ def typed() -> frozenset[Any]:
     return _state.typed
 
 
+def spread() -> frozenset[Any]:
+    """The axes of meshes over which the batches are spread whose elements a function is applied to here."""
+    return _state.spread
+
+
 def mesh_of_types() -> Any:
     """The AbstractMesh that has these axes."""
     return _state.mesh
 
 
-def size_of(name: Any) -> int:
-    """The size of a bound axis. Raises NameError where the name is not bound."""
+def size_of(name: Any, function: str = "what names it") -> int:
+    """The size of a bound axis. Raises NameError, which names the function, where the name is not bound."""
     for known, size in reversed(_state.bound):
         if known == name:
             return size
     names = ", ".join(map(str, dict.fromkeys(n for n, _ in _state.bound))) or "none"
     raise NameError(
-        f"Found an unbound axis name: {name}. Names are bound by `vmap(f, axis_name=...)`, "
-        f"`pmap` and `shard_map`; bound here: {names}."
+        f"Found an unbound axis name: {name}. To fix this, please call {function} under `{library}.shard_map`, `pmap` "
+        f"or `vmap(f, axis_name=...)`, which bind names; bound here: {names}."
     )
 
 

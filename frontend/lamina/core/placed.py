@@ -10,7 +10,7 @@ that it belongs to. Axes of other kinds are not in types: along them the partiti
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -89,6 +89,15 @@ class Placed(Record):
         for name in self.dims[dim]:
             n *= self.mesh.shape[name]
         return n
+
+    def check_divides(self, shape: Sequence[Any]) -> None:
+        """Raises ValueError where a dimension is not split into equal parts."""
+        for dim, n in enumerate(shape):
+            if isinstance(n, int) and n % self.parts(dim):
+                raise ValueError(
+                    f"Sharding spec {spec(self.dims)} implies that array axis {dim} is partitioned {self.parts(dim)} "
+                    f"times, but does not evenly divide the dimension size {n}. Got shape: {tuple(shape)}"
+                )
 
     def shown(self, shape: Sequence[int]) -> str:
         """A shape as types print it: 8@x,2@(y,z)."""
@@ -368,6 +377,30 @@ def without(dims: Dims, axes: Sequence[int]) -> Dims:
     return tuple(names for d, names in enumerate(dims) if d not in axes)
 
 
+def check_unsplit(name: str, x: ShapedArray, dims: Iterable[int], message: str) -> None:
+    """Raises ShardingTypeError with the message where values of a type are split along one of these dimensions."""
+    placed = x.placed
+    if placed is not None and not _state.undecided and any(placed.dims[dim] for dim in dims):
+        raise ShardingTypeError(f"{name}: {message}. Got {spec(placed.dims)}: reshard it first")
+
+
+def of_batches(*ranks: int) -> Callable[..., list[Dims]]:
+    """The rule of operations on each of a batch of matrices: the dimensions before these `ranks` of the operands are
+    split alike, and so are the results'; the others are whole."""
+
+    def rule(operands: Operands, *results: ShapedArray, **params: Any) -> list[Dims]:
+        columns: list[Dims] = []
+        for i, (dims, rank) in enumerate(zip(operands.dims, ranks, strict=True)):
+            batch = len(dims) - rank
+            for dim in range(batch, len(dims)):
+                operands.whole(i, dim, "what it does to a matrix or vector")
+            columns.append(dims[:batch])
+        merged = tuple(operands.merged(*column) for column in zip(*columns, strict=True))
+        return [merged + ((),) * (result.ndim - len(merged)) for result in results]
+
+    return rule
+
+
 _DONE = {"slice": "slicing", "pad": "padding"}
 
 
@@ -375,6 +408,8 @@ def if_divided(operands: Operands, out: ShapedArray, **params: Any) -> Dims:
     """The rule of operations that make dimensions of the first operand longer or shorter, where their parts
     on devices stay equal."""
     x = operands.avals[0]
+    if operands.dims[0] and all(n == 1 for n in out.shape):  # of one element
+        return ((),) * out.ndim
     for dim, (before, after, names) in enumerate(zip(x.shape, out.shape, operands.dims[0])):
         if names and before != after and after % x.placed.parts(dim):
             raise ShardingTypeError(

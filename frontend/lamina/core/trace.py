@@ -292,6 +292,7 @@ class Tracer:
     ndim = property(lambda self: len(self.aval.shape))
     size = property(lambda self: self.aval.size)
     weak_type = property(lambda self: self.aval.weak_type)
+    mat = property(lambda self: self.aval.mat)
     nbytes = property(lambda self: self.aval.size * self.aval.dtype.itemsize)
     itemsize = property(lambda self: self.aval.dtype.itemsize)
 

@@ -133,6 +133,25 @@ def _paths_of(treedef: PyTreeDef) -> tuple[str, ...]:
     return tuple(a.codify("") for a in treedef.accessors())
 
 
+def where_no_prefix(
+    prefix: Any, tree: Any, is_leaf: Callable[[Any], bool] | None = None, at: str = ""
+) -> str:
+    """Of a tree that is no prefix, how to reach the outermost node at which it differs."""
+    same = type(prefix) is type(tree) and not (is_leaf is not None and is_leaf(prefix))
+    if same and isinstance(prefix, (tuple, list)) and len(prefix) == len(tree):
+        parts = [(f"{at}[{i}]", *pair) for i, pair in enumerate(zip(prefix, tree, strict=True))]
+    elif same and isinstance(prefix, dict) and prefix.keys() == tree.keys():
+        parts = [(f"{at}[{key!r}]", prefix[key], tree[key]) for key in prefix]
+    else:
+        return at
+    for path, one, other in parts:
+        try:
+            broadcast_prefix(one, other, is_leaf)
+        except ValueError:
+            return where_no_prefix(one, other, is_leaf, path)
+    return at
+
+
 def broadcast_prefix(
     prefix: Any,
     tree: Any,

@@ -51,7 +51,7 @@ def pjit(
     given = {"in_shardings": in_shardings, "out_shardings": out_shardings}
 
     def options_for(of_place: Callable[[Any], Any]) -> JitOptions:
-        places: dict[str, Any] = {name: None if place is UNSPECIFIED else of_place(place) for name, place in given.items()}
+        places: Any = {name: None if place is UNSPECIFIED else of_place(place) for name, place in given.items()}
         jitted: Any = jit(fun, **options, **places)
         return jitted._jit_options  # type: ignore[no-any-return]
 

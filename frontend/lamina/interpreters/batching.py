@@ -114,7 +114,7 @@ def batch_flat(
     trace = BatchTrace(current_trace(), axis)
     names = () if axis.name is None else ((axis.name, axis.size),)
     try:
-        with set_current_trace(trace), axes.bind(names):
+        with set_current_trace(trace), axes.bind(names, spread=axis.spmd_name):
             outs = fun(*[to_element(trace, x, d) for x, d in zip(args, dims, strict=True)])
             pairs = [
                 (Element(x, trace), None) if is_vmappable(x) else trace.unpack(x) for x in outs

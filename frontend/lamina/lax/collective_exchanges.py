@@ -61,7 +61,7 @@ def all_to_all(
     [[ 1 10]
      [ 2 20]]
     """
-    names = bound_names(axis_name)
+    names = bound_names(axis_name, "all_to_all")
     groups = read_groups("all_to_all", names, axis_index_groups)
     size = group_size(names, groups)
 
@@ -222,7 +222,7 @@ def ragged_all_to_all(
     [[1 4 5]
      [2 3 6]]
     """
-    names = bound_names(axis_name)
+    names = bound_names(axis_name, "ragged_all_to_all")
     groups = read_groups("ragged_all_to_all", names, axis_index_groups)
     size = group_size(names, groups)
     tables = {

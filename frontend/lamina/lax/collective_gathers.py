@@ -72,7 +72,7 @@ def all_gather(
     """
     if to not in ("varying", "reduced", "invarying"):
         raise ValueError(f"all_gather: to is 'varying', 'reduced' or 'invarying', got {to!r}")
-    names = bound_names(axis_name)
+    names = bound_names(axis_name, "all_gather")
     groups = read_groups("all_gather", names, axis_index_groups)
 
     def one(leaf: Any) -> Any:
@@ -193,7 +193,7 @@ def psum_scatter(
     >>> print(summed(jnp.array([[1, 2], [10, 20]])))
     [11 22]
     """
-    names = bound_names(axis_name)
+    names = bound_names(axis_name, "psum_scatter")
     groups = read_groups("psum_scatter", names, axis_index_groups)
     size = group_size(names, groups)
 

@@ -52,7 +52,7 @@ def axis_index(axis_name: Any) -> Array:
     [10 21]
     """
     index: Any = None
-    for name in bound_names(axis_name):
+    for name in bound_names(axis_name, "axis_index"):
         here = axis_index_p.bind(axis_name=name)
         index = here if index is None else index * axes.size_of(name) + here
     return index
@@ -68,7 +68,7 @@ def axis_size(axis_name: Any) -> int:
     >>> print(lamina.vmap(lambda x: x / lax.axis_size('i'), axis_name='i')(jnp.ones(4)))
     [0.25 0.25 0.25 0.25]
     """
-    return group_size(bound_names(axis_name), None)
+    return group_size(bound_names(axis_name, "axis_size"), None)
 
 
 def _axis_index_lowering(ctx: Any, *, axis_name: Any) -> Any:
@@ -113,7 +113,7 @@ def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     >>> print(lamina.vmap(shift, axis_name='i')(jnp.array([10, 20, 30])))
     [ 0 10 20]
     """
-    names = bound_names(axis_name)
+    names = bound_names(axis_name, "ppermute")
     if not isinstance(perm, (list, tuple, np.ndarray)):  # an iterator is used up by the first trace
         raise TypeError(f"`perm` passed to `{library}.lax.ppermute` must be a list of pairs, got {type(perm).__name__}")
     pairs = tuple((int(s), int(t)) for s, t in perm)
@@ -194,7 +194,7 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
     >>> print(lamina.vmap(lambda x: lax.pbroadcast(x, 'i', 1), axis_name='i')(jnp.array([10, 20])))
     [20 20]
     """
-    names = bound_names(axis_name)
+    names = bound_names(axis_name, "pbroadcast")
     size = group_size(names, None)
     if not 0 <= source < size:
         raise ValueError(f"pbroadcast source {source} is no index of axis {axis_name!r} ({size=})")

@@ -19,7 +19,7 @@ from lamina import lax
 from lamina.core import LINEAR, NOT_LINEAR, Primitive, axes, get_aval, tree
 from lamina.core.axes import Axis
 from lamina.core.library import library
-from lamina.core.placed import WHOLE
+from lamina.core.placed import WHOLE, Operands, ShardingTypeError, Sums, sums
 from lamina.core.tangents import Zero
 from lamina.core.trace import Tracer
 from lamina.lax import hlo
@@ -57,7 +57,7 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     [0.25 0.25 0.5 ]
     """
     dims = [n for n in names_in(axis_name) if isinstance(n, int)]
-    names = bound_names(tuple(n for n in names_in(axis_name) if not isinstance(n, int)))
+    names = bound_names(tuple(n for n in names_in(axis_name) if not isinstance(n, int)), "psum")
     groups = read_groups("psum", names, axis_index_groups)
 
     def one(leaf: Any) -> Any:
@@ -128,7 +128,7 @@ def _extremum(
     what: str, primitive: Primitive, reduce: Any, x: Any, axis_name: Any, index_groups: Any
 ) -> Any:
     dims = [n for n in names_in(axis_name) if isinstance(n, int)]
-    names = bound_names(tuple(n for n in names_in(axis_name) if not isinstance(n, int)))
+    names = bound_names(tuple(n for n in names_in(axis_name) if not isinstance(n, int)), what)
     groups = read_groups(what, names, index_groups)
 
     def one(leaf: Any) -> Any:
@@ -175,6 +175,7 @@ def _reduction(
     combine: Callable[[Any, Any], Any],
     jvp: Any,
     transpose: Any,
+    sums_rule: Any = None,
 ) -> Primitive:
     """A reduction over named axes. repeat(x, n): what n equal lanes come to."""
 
@@ -206,6 +207,7 @@ def _reduction(
         axis_batching=axis_batching,
         axis_names=lambda params: params["axes"],
         varying=_reduced,
+        sums=sums_rule,
     )
     return primitive
 
@@ -222,6 +224,21 @@ def _reduced(along: frozenset[Any], params: dict[str, Any]) -> tuple[Any, Any]:
     over = axes.typed() & frozenset(params["axes"])
     whole = params.get("axis_index_groups") is None
     return along | over, along - over if whole else along | over
+
+
+def _extremum_sums(kind: str) -> Callable[..., Sums]:
+    """The `sums` rule of an extremum over devices: of what they have of an extremum it is the whole one."""
+
+    def rule(of: Operands, *, axes: Any, **_: Any) -> Sums:
+        have = of.sums_of(0)
+        if have.unreduced and (have.kind is None or have.kind.name != kind):
+            raise ShardingTypeError(
+                f"{of.name} takes what devices have of an extremum (unreduced_kind {kind}), and these are combined "
+                f"otherwise: {of.avals[0].str_short()}. Reshard the operand first, so that it is whole"
+            )
+        return sums(have.unreduced - set(axes), have.reduced, have.kind)
+
+    return rule
 
 
 def _extremum_jvp(primitive: Callable[[], Primitive]) -> Any:
@@ -250,11 +267,11 @@ psum_invariant_p: Primitive = _reduction(
 )  # fmt: skip
 pmax_p: Primitive = _reduction(
     "pmax", lambda x, dims: lax.reduce_max(x, dims), lambda x, n: x, lambda a, b: hlo.maximum(a, b),
-    _extremum_jvp(lambda: pmax_p), NOT_LINEAR,
+    _extremum_jvp(lambda: pmax_p), NOT_LINEAR, _extremum_sums("max"),
 )  # fmt: skip
 pmin_p: Primitive = _reduction(
     "pmin", lambda x, dims: lax.reduce_min(x, dims), lambda x, n: x, lambda a, b: hlo.minimum(a, b),
-    _extremum_jvp(lambda: pmin_p), NOT_LINEAR,
+    _extremum_jvp(lambda: pmin_p), NOT_LINEAR, _extremum_sums("min"),
 )  # fmt: skip
 
 
@@ -283,7 +300,9 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
             "Got unexpected `to` value. Allowed `to` values are: {'varying', 'reduced', "
             f"'unreduced'}}, got {to!r}"
         )
-    names = bound_names(axis_name)
+    if _is_of_the_current_mesh(axis_name):
+        return x
+    names = bound_names(axis_name, "pcast")
     typed = [n for n in names if n in axes.typed()]
 
     def one(leaf: Any) -> Any:
@@ -309,6 +328,22 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
     return tree.map(one, x)
 
 
+def _is_of_the_current_mesh(axis_name: Any) -> bool:
+    """Whether these are axes of the current mesh, outside of any shard_map. Raises ValueError where some have
+    several devices, for what these have is said in a shard_map alone."""
+    from lamina.sharding.mesh import get_abstract_mesh
+
+    mesh, names = get_abstract_mesh(), names_in(axis_name)
+    if mesh.manual_axes or any(n in dict(axes.bound()) or n not in mesh.axis_names for n in names):
+        return False
+    if longer := [n for n in names if mesh.shape[n] > 1]:
+        raise ValueError(
+            f"pvary should be called under {library}.shard_map. Got the axes {longer} of {mesh}, over which nothing "
+            "maps here"
+        )
+    return True
+
+
 def pvary(x: Any, axis_name: Any) -> Any:
     """x, of a type that varies along an axis, whether or not it did: pcast to "varying" that may be
     repeated.
@@ -321,7 +356,7 @@ def pvary(x: Any, axis_name: Any) -> Any:
     >>> print(lamina.vmap(lambda x: lax.pvary(x, 'i'), axis_name='i')(jnp.arange(3)))
     [0 1 2]
     """
-    names = bound_names(axis_name)
+    names = bound_names(axis_name, "pvary")
     return tree.map(lambda leaf: spread(leaf, names), x)
 
 

@@ -18,7 +18,7 @@ from ml_dtypes import bfloat16
 from lamina import lax
 from lamina.core import LINEAR, NOT_LINEAR, Primitive, ShapedArray, dtypes
 from lamina.core.array_class import Array
-from lamina.core.placed import first
+from lamina.core.placed import Dims, Operands, ShardingTypeError, spec
 from lamina.lax import hlo
 from lamina.lax.checks import ANY, NUMBER, Accepted, canonical_axis, check_accepted
 from lamina.lax.reduce import scalar_body
@@ -247,6 +247,15 @@ def _batching(primitive: Callable[[], Primitive]) -> Callable[..., Any]:
     return rule
 
 
+def _placed(of: Operands, out: ShapedArray, *, axis: int, **_: Any) -> Dims:
+    if of.dims[0][axis]:
+        raise ShardingTypeError(
+            f"{of.name}: Input should be unsharded over the axis being reduced. Got {spec(of.dims[0])} and axis "
+            f"{axis}: reshard it first"
+        )
+    return of.dims[0]
+
+
 def _cumulative(
     name: str,
     accept: Accepted,
@@ -258,7 +267,7 @@ def _cumulative(
     primitive = Primitive(
         name,
         abstract_eval=_abstract_eval(name, accept),
-        placed=first,
+        placed=_placed,
         lowering=_lowering(combine, identity),
         jvp=jvp or _jvp(lambda: primitive, combine),
         transpose=transpose,

@@ -27,11 +27,11 @@ def names_in(axis_name: Any) -> tuple[Any, ...]:
     return tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
 
 
-def bound_names(axis_name: Any) -> tuple[Any, ...]:
-    """The same; raises NameError for a name that is not bound."""
+def bound_names(axis_name: Any, function: str) -> tuple[Any, ...]:
+    """The same; raises NameError, which names the function, for a name that is not bound."""
     names = names_in(axis_name)
     for name in names:
-        axes.size_of(name)
+        axes.size_of(name, function)
     return names
 
 

@@ -56,8 +56,6 @@ def rng_bit_generator(
     >>> key, words.shape, words.dtype
     (Array([0, 0, 1, 0], dtype=uint32), (3,), dtype('uint32'))
     """
-    if out_sharding is not None:
-        raise NotImplementedError("rng_bit_generator takes no out_sharding yet")
     if isinstance(algorithm, str):
         name = f"RNG_{algorithm.upper()}"
         if name not in RandomAlgorithm.__members__:
@@ -68,7 +66,7 @@ def rng_bit_generator(
     out = rng_bit_generator_p.bind(
         key, shape=canonical_shape(shape), dtype=to, algorithm=RandomAlgorithm(algorithm)
     )
-    return tuple(out)  # type: ignore[return-value]
+    return out[0], lax.under(out[1], out_sharding, "rng_bit_generator")
 
 
 def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Array:

@@ -8,6 +8,8 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import dtypes
+from lamina.core.placed import check_unsplit
+from lamina.core.trace import get_aval
 from lamina.numpy.creation import asarray
 from lamina.numpy.promotion import (
     Array,
@@ -124,6 +126,7 @@ def _cumulative(
     refuse_out(name, out)
     x = asarray(a)
     if axis is None:
+        check_unsplit(name, get_aval(x), range(x.ndim), "The input should be fully replicated where axis is None")
         x, axis = lax.reshape(x, (x.size,)), 0
     at = canonical_axis(axis, len(x.shape))
     if nan_as is not None and dtypes.is_inexact(x.dtype):

@@ -10,6 +10,8 @@ import numpy as np
 
 from lamina import lax
 from lamina.core.library import library
+from lamina.core.placed import check_unsplit
+from lamina.core.trace import get_aval
 from lamina.numpy.creation import asarray
 from lamina.numpy.manipulation import atleast_1d, atleast_2d, atleast_3d, ravel
 from lamina.numpy.promotion import (
@@ -125,6 +127,7 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
             "Unstack requires arrays with rank > 0, however a scalar array was passed."
         )
     at = canonical_axis(axis, len(x.shape))
+    check_unsplit("unstack", get_aval(x), [at], "unstack operand cannot be sharded on the unstacking axis")
     return tuple(lax.index_in_dim(x, i, at, keepdims=False) for i in range(x.shape[at]))
 
 

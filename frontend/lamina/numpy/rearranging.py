@@ -10,7 +10,8 @@ import numpy as np
 
 from lamina import lax
 from lamina.core.library import library
-from lamina.core.trace import Tracer
+from lamina.core.placed import check_unsplit
+from lamina.core.trace import Tracer, get_aval
 from lamina.numpy.creation import asarray
 from lamina.numpy.manipulation import broadcast_to, checked, swapaxes
 from lamina.numpy.out_sharding import takes_out_sharding
@@ -111,6 +112,8 @@ def roll(a: ArrayLike, shift: Any, axis: int | Sequence[int] | None = None) -> A
     if len(steps) != len(axes):
         raise ValueError(f"{library}.numpy.roll: shift and axis do not broadcast together, got "
                          f"{len(steps)} shifts and {len(axes)} axes")  # fmt: skip
+    rolled = [canonical_axis(i, len(a.shape)) for i in axes]
+    check_unsplit("roll", get_aval(a), rolled, "`a` cannot be sharded on the axis being rolled over")
     for step, i in zip(steps, axes, strict=True):
         a = _roll_one(a, step, canonical_axis(i, len(a.shape)))
     return a
@@ -148,6 +151,8 @@ def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
     ndim = max(len(counts), len(A.shape))
     counts = (1,) * (ndim - len(counts)) + counts
     sizes = (1,) * (ndim - len(A.shape)) + A.shape
+    repeated = [i - (ndim - A.ndim) for i in range(ndim - A.ndim, ndim) if counts[i] != 1]
+    check_unsplit("tile", get_aval(A), repeated, "`A` cannot be sharded along axes along which tiling is non-trivial")
     # Each axis becomes (repetition, element), all repetitions at once.
     spread = tuple(n for pair in zip(counts, sizes, strict=True) for n in pair)
     kept = [2 * i + 1 for i in range(ndim - len(A.shape), ndim)]

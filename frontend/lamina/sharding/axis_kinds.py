@@ -127,7 +127,8 @@ def _kinds(mesh: AbstractMesh, axes: Any, kind: AxisType) -> Mapping[Any, AxisTy
     manual = mesh.manual_axes
     if axes is not None and (mapped := [n for n in names if n in manual]):
         raise NotImplementedError(
-            f"axes {mapped} are mapped over by hand here (shard_map), and stay so: {mesh}"
+            f"Going from `Manual` axes to `Auto` or `Explicit` ones is not possible: axes {mapped} are mapped over by "
+            f"hand here (shard_map), and stay so: {mesh}"
         )
     return {name: kind for name in names if name not in manual}
 

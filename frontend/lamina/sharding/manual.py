@@ -95,13 +95,14 @@ class Manual:
         return math.prod(self.mesh.shape[name] for name in spec.names_of(dim))
 
     def unnamed(self, spec: PartitionSpec) -> tuple[Any, ...]:
-        """The axes along which the blocks are the same."""
-        used = (*spec.names(), *spec.unreduced)
+        """The axes along which the blocks are the same, where no batch is spread over them."""
+        used = (*spec.names(), *spec.unreduced, *axes.spread())
         return tuple(name for name in self.names if name not in used)
 
     def each(self, aval: ShapedArray) -> PartitionSpec:
         """How values of which each device keeps its own are stacked along a new first dimension."""
         names = tuple(n for n in self.names if n in aval.vma) if self.checked else self.names
+        names = tuple(n for n in names if n not in axes.spread())  # there the batch will be
         of = WHOLE if aval.placed is None else aval.placed.sums
         return PartitionSpec(
             *([names] if names else []),

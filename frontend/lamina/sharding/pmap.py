@@ -183,7 +183,8 @@ def _axes_of(args: tuple[Any, ...], kwargs: dict[str, Any], in_axes: Any) -> lis
         return tree.broadcast_prefix((in_axes, 0), (args, kwargs), _is_none)
     except ValueError as e:
         raise ValueError(
-            "pmap in_axes specification must be a tree prefix of the corresponding value, got "
+            f"pmap in_axes{tree.where_no_prefix(in_axes, args, _is_none)} specification must be a tree prefix of the "
+            "corresponding value, got "
             f"specification {in_axes} for value tree {tree.structure(args)}: {e}"
         ) from None
 

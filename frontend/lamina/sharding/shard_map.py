@@ -209,8 +209,9 @@ def _spread_specs(what: str, specs: Any, value: Any) -> list[Any]:
     try:
         return tree.broadcast_prefix(specs, value, _is_spec)
     except ValueError as e:
+        at = tree.where_no_prefix(specs, value, _is_spec)
         raise ValueError(
-            f"shard_map {what} specification must be a tree prefix of the corresponding value, got "
+            f"shard_map {what}{at} specification must be a tree prefix of the corresponding value, got "
             f"specification {specs} for value tree {tree.structure(value)}: {e}"
         ) from None
 

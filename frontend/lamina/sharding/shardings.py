@@ -334,7 +334,7 @@ def check_divides(sharding: NamedSharding, shape: Sequence[int], what: str = "On
             raise ValueError(
                 f"{what} was given the sharding of {sharding}, which implies that the global size "
                 f"of its dimension {dim} should be divisible by {parts}, but it is equal to {n} "
-                f"(full shape: {tuple(shape)})"
+                f"(full shape: {tuple(shape)}): the axes of a sharding should evenly divide the shape"
             )
 
 
@@ -354,7 +354,8 @@ def check_rank(
         scalar = "" if shape else " For scalars the PartitionSpec should be P()"
         raise ValueError(
             f"{what} was given a sharding that does not fit. Sharding {sharding} is only valid for values of "
-            f"rank at least {rank}, but was applied to a value of rank {len(shape)}.{scalar}"
+            f"rank at least {rank}, but was applied to a value of rank {len(shape)}. Length of sharding.spec must be "
+            f"at most the number of dimensions.{scalar}"
         )
 
 

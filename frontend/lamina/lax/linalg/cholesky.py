@@ -7,6 +7,7 @@ from typing import Any
 from lamina import lax
 from lamina.core import NOT_LINEAR, Primitive, ShapedArray, get_aval
 from lamina.core.array_class import Array
+from lamina.core.placed import of_batches
 from lamina.lax import hlo
 from lamina.lax.linalg.matrices import eye_like, matmul, symmetrize, tril
 from lamina.lax.linalg.rules import batched_in_front, check_matrix, lapack
@@ -72,6 +73,7 @@ cholesky_p: Primitive = Primitive(
     jvp=_jvp,
     transpose=NOT_LINEAR,
     batching=batched_in_front(lambda: cholesky_p),
+    placed=of_batches(2),
 )
 
 
@@ -91,4 +93,5 @@ cholesky_update_p: Primitive = Primitive(
     lowering=lambda ctx, r, w: lapack("cholesky_update", [r, w], ctx.avals_out)[0],
     transpose=NOT_LINEAR,
     batching=batched_in_front(lambda: cholesky_update_p),
+    placed=of_batches(2, 1),
 )

@@ -9,6 +9,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import NOT_LINEAR, Primitive, ShapedArray
+from lamina.core.placed import of_batches
 from lamina.lax.linalg.matrices import adjoint, column, diagonal, eye_like, matmul, row
 from lamina.lax.linalg.rules import batched_in_front, check_matrix, complex_dtype, lapack
 from lamina.lax.linalg.systems import solve
@@ -114,4 +115,5 @@ eig_p: Primitive = Primitive(
     jvp=_jvp,
     transpose=NOT_LINEAR,
     batching=batched_in_front(lambda: eig_p),
+    placed=of_batches(2),
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 from lamina import lax
 from lamina.core import NOT_LINEAR, Primitive, ShapedArray, get_aval
+from lamina.core.placed import of_batches
 from lamina.lax.linalg.matrices import (
     adjoint,
     column,
@@ -108,6 +109,7 @@ eigh_p: Primitive = Primitive(
     jvp=_jvp,
     transpose=NOT_LINEAR,
     batching=batched_in_front(lambda: eigh_p),
+    placed=of_batches(2),
 )
 
 
@@ -132,4 +134,5 @@ tridiagonal_p: Primitive = Primitive(
     lowering=lambda ctx, a, *, lower: lapack("sytrd", [a], ctx.avals_out, lower=lower),
     transpose=NOT_LINEAR,
     batching=batched_in_front(lambda: tridiagonal_p),
+    placed=of_batches(2),
 )

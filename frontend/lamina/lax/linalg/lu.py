@@ -9,6 +9,7 @@ import numpy as np
 from lamina import lax
 from lamina.core import NOT_DIFFERENTIABLE, NOT_LINEAR, Primitive, ShapedArray, Zero, get_aval
 from lamina.core.array_class import Array
+from lamina.core.placed import of_batches
 from lamina.lax import hlo
 from lamina.lax.linalg.matrices import eye, leading, matmul, tril, triu
 from lamina.lax.linalg.rules import batched_in_front, check_matrix, lapack
@@ -107,6 +108,7 @@ lu_p: Primitive = Primitive(
     jvp=_jvp,
     transpose=NOT_LINEAR,
     batching=batched_in_front(lambda: lu_p),
+    placed=of_batches(2),
 )
 
 
@@ -137,4 +139,5 @@ lu_pivots_to_permutation_p: Primitive = Primitive(
     jvp=NOT_DIFFERENTIABLE,
     transpose=NOT_LINEAR,
     batching=batched_in_front(lambda: lu_pivots_to_permutation_p),
+    placed=of_batches(1),
 )

@@ -9,6 +9,7 @@ import numpy as np
 from lamina import lax
 from lamina.core import NOT_LINEAR, Primitive, ShapedArray, Zero, get_aval
 from lamina.core.array_class import Array
+from lamina.core.placed import of_batches
 from lamina.lax import hlo
 from lamina.lax.linalg.matrices import adjoint, eye_like, is_complex, matmul, tril
 from lamina.lax.linalg.rules import batched_in_front, check_matrix, identity, lapack
@@ -188,6 +189,7 @@ qr_p: Primitive = Primitive(
     jvp=_jvp,
     transpose=NOT_LINEAR,
     batching=batched_in_front(lambda: qr_p),
+    placed=of_batches(2),
 )
 
 
@@ -205,6 +207,7 @@ geqrf_p: Primitive = Primitive(
     lowering=lambda ctx, a: lapack("geqrf", [a], ctx.avals_out),
     transpose=NOT_LINEAR,
     batching=batched_in_front(lambda: geqrf_p),
+    placed=of_batches(2),
 )
 
 
@@ -224,6 +227,7 @@ geqp3_p: Primitive = Primitive(
     lowering=lambda ctx, a, jpvt: lapack("geqp3", [a, jpvt], ctx.avals_out),
     transpose=NOT_LINEAR,
     batching=batched_in_front(lambda: geqp3_p),
+    placed=of_batches(2, 1),
 )
 
 
@@ -251,6 +255,7 @@ householder_product_p: Primitive = Primitive(
     lowering=_product_lowering,
     transpose=NOT_LINEAR,
     batching=batched_in_front(lambda: householder_product_p),
+    placed=of_batches(2, 1),
 )
 
 
@@ -283,4 +288,5 @@ ormqr_p: Primitive = Primitive(
     lowering=_ormqr_lowering,
     transpose=NOT_LINEAR,
     batching=batched_in_front(lambda: ormqr_p),
+    placed=of_batches(2, 1, 2),
 )

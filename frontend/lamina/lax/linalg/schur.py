@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lamina.core import NOT_LINEAR, Primitive, ShapedArray
+from lamina.core.placed import of_batches
 from lamina.lax.linalg.rules import batched_in_front, check_matrix, lapack
 
 
@@ -71,6 +72,7 @@ schur_p: Primitive = Primitive(
     lowering=_lowering,
     transpose=NOT_LINEAR,
     batching=batched_in_front(lambda: schur_p),
+    placed=of_batches(2),
 )
 
 
@@ -88,4 +90,5 @@ hessenberg_p: Primitive = Primitive(
     lowering=lambda ctx, a: lapack("gehrd", [a], ctx.avals_out),
     transpose=NOT_LINEAR,
     batching=batched_in_front(lambda: hessenberg_p),
+    placed=of_batches(2),
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 from lamina import lax
 from lamina.core import NOT_LINEAR, Primitive, ShapedArray
+from lamina.core.placed import of_batches
 from lamina.lax import hlo
 from lamina.lax.linalg.matrices import adjoint, column, diagonal, eye_like, matmul, real, row
 from lamina.lax.linalg.rules import batched_in_front, check_matrix, identity, lapack, real_dtype
@@ -147,4 +148,5 @@ svd_p: Primitive = Primitive(
     jvp=_jvp,
     transpose=NOT_LINEAR,
     batching=batched_in_front(lambda: svd_p),
+    placed=of_batches(2),
 )

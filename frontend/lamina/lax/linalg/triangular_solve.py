@@ -7,6 +7,7 @@ from typing import Any
 from lamina import lax
 from lamina.core import Primitive, ShapedArray, Zero, dtypes
 from lamina.core.array_class import Array
+from lamina.core.placed import of_batches
 from lamina.lax import hlo
 from lamina.lax.batching_rules import all_at_front, at_front, move_axis
 from lamina.lax.checks import check_same_dtypes
@@ -113,12 +114,12 @@ def _batching(args: Any, dims: Any, *, left_side: bool, **params: Any) -> tuple[
         else:
             a, b = all_at_front(args, dims)
         return triangular_solve_p.bind(a, b, left_side=left_side, **params), 0
-    # One matrix, more right-hand sides.
-    b = move_axis(b, db, len(b.shape) - 1 if left_side else 0)
+    # One matrix, more right-hand sides, of which those of an element of the batch lie together.
+    b = move_axis(b, db, 1 if left_side else 0)
     k, m, n = b.shape
     out = lax.reshape(b, (k, m * n) if left_side else (k * m, n))
     out = triangular_solve_p.bind(a, out, left_side=left_side, **params)
-    return lax.reshape(out, (k, m, n)), 2 if left_side else 0
+    return lax.reshape(out, (k, m, n)), 1 if left_side else 0
 
 
 triangular_solve_p: Primitive = Primitive(
@@ -128,4 +129,5 @@ triangular_solve_p: Primitive = Primitive(
     jvp=_jvp,
     transpose=_transpose,
     batching=_batching,
+    placed=of_batches(2, 2),
 )
