@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from lamina import lax
-from lamina.core import LINEAR, NOT_LINEAR, Primitive, axes, get_aval, tree
+from lamina.core import LINEAR, NOT_LINEAR, Primitive, axes, current_mesh, get_aval, tree
 from lamina.core.axes import Axis
 from lamina.core.library import library
 from lamina.core.placed import WHOLE, Operands, ShardingTypeError, Sums, sums
@@ -331,10 +331,9 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
 def _is_of_the_current_mesh(axis_name: Any) -> bool:
     """Whether these are axes of the current mesh, outside of any shard_map. Raises ValueError where some have
     several devices, for what these have is said in a shard_map alone."""
-    from lamina.sharding.mesh import get_abstract_mesh
-
-    mesh, names = get_abstract_mesh(), names_in(axis_name)
-    if mesh.manual_axes or any(n in dict(axes.bound()) or n not in mesh.axis_names for n in names):
+    mesh = current_mesh.abstract() or current_mesh.entered() or current_mesh.of_programs()
+    names = names_in(axis_name)
+    if mesh is None or axes.bound() or any(n not in mesh.axis_names for n in names):
         return False
     if longer := [n for n in names if mesh.shape[n] > 1]:
         raise ValueError(
