@@ -340,10 +340,3 @@ def test_effects_are_kept_by_transformations_of_jaxprs():
     closed = lamina.make_jaxpr(f)(1.0)
     slim, _ = dce_jaxpr(closed.jaxpr, [False])
     assert [e.primitive.name for e in slim.eqns] == ["debug_callback", "io_callback"]
-
-
-def test_a_callback_without_results_gives_what_it_likes():
-    seen = []
-    lamina.jit(lambda x: lamina.experimental.io_callback(seen.append, (), x))(jnp.ones(2))
-    lamina.effects_barrier()
-    assert len(seen) == 1
