@@ -214,7 +214,7 @@ def test_types_say_what_varies() -> None:
                          in_specs=(lamina.P("i"), lamina.P()), out_specs=lamina.P())
     )(np.ones(8, np.float32), np.float32(2))  # fmt: skip
     assert [sorted(t.vma) for t in seen] == [["i"], [], ["i"], [], []]
-    for text in ("f32[2]{V:i}", "pvary[axes=(i,)]", "psum_invariant[axes=(i,)]", "check_vma=True"):
+    for text in ("f32[2]{V:i}", "pvary[axes=('i',)]", "psum_invariant[axes=('i',)]", "check_vma=True"):
         assert text in str(jaxpr)
 
 
