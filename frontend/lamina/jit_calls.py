@@ -241,14 +241,14 @@ def _constrained(values: Sequence[Any], places: Sequence[Any]) -> list[Any]:
 
 def wanted_of_arguments(options: JitOptions, args: tuple[Any, ...]) -> list[Any]:
     """The shardings that in_shardings say, for the leaves of the positional arguments."""
-    from lamina.placement import places_of
+    from lamina.placement import POSITIONAL, places_of
 
     if options.in_shardings is None:
         return []
     dynamic = tuple(x for i, x in enumerate(args) if i not in options.static_argnums)
     shardings = options.in_shardings
     shardings = tuple(shardings) if isinstance(shardings, list) else shardings
-    return places_of(shardings, tree.structure(dynamic))
+    return places_of(shardings, tree.structure(dynamic), "in_shardings", POSITIONAL)
 
 
 _hoisted_memory: weakref.WeakKeyDictionary[Jaxpr, ClosedJaxpr] = weakref.WeakKeyDictionary()

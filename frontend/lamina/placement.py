@@ -368,14 +368,44 @@ def place_results(found: Sharding | None, by_shape: dict[Any, Sharding], out: An
     return tree.map(one, out)
 
 
+POSITIONAL = "positional arguments tuple"
+
+
+def _spread(name: str, shardings: Any, values: Any, what: str) -> list[Any]:
+    """A place for each array. Raises ValueError, which says where, for a tree that is no prefix."""
+    try:
+        return tree.broadcast_prefix(shardings, values, _is_place)
+    except ValueError as e:
+        at, note = tree.where_no_prefix(shardings, values, _is_place), ""
+        if isinstance(values, tuple) and type(shardings) not in (tuple, list):
+            note = f" Note that {name} is not a tuple, as the arguments are: it might need to be wrapped in one."
+        elif isinstance(values, tuple) and len(shardings) != len(values):
+            note = (
+                f" In particular, pjit {name} must either be a Sharding, a PartitionSpec, or a tuple of length equal "
+                f"to the number of positional arguments. But pjit {name} is the wrong length: got a tuple or list of "
+                f"length {len(shardings)} for an args tuple of length {len(values)}."
+            )
+        raise ValueError(
+            f"pjit {name}{at} specification must be a tree prefix of the {what}.{note} Got specification "
+            f"{shardings} for value tree {tree.structure(values)}: {e}"
+        ) from None
+
+
 def _is_place(value: Any) -> bool:
     return value is None or isinstance(value, (Sharding, PartitionSpec))
 
 
 def check_places(name: str, shardings: Any) -> None:
-    """Raises ValueError where in_shardings or out_shardings of a jit, of this name, leave a dimension open or name an
-    axis twice."""
+    """Raises ValueError where in_shardings or out_shardings of a jit, of this name, leave a dimension open, name an
+    axis twice or a mesh without axes, TypeError for what is no place."""
     for place in tree.leaves(shardings, is_leaf=_is_place):
+        if not _is_place(place):
+            raise TypeError(
+                f"{name} leaf specifications are expected to be PartitionSpec instances or None, but got {place}, "
+                "which is no Sharding, either"
+            )
+        if isinstance(place, NamedSharding) and place.mesh.empty:
+            raise ValueError(f"{name} of jit got an empty NamedSharding, over no mesh: {place}")
         spec = getattr(place, "spec", place)
         if isinstance(spec, PartitionSpec) and (twice := spec.twice()):
             raise ValueError(
@@ -410,7 +440,7 @@ def put_arguments(args: tuple[Any, ...], shardings: Any, function: str) -> tuple
     elsewhere already."""
     leaves, treedef = tree.flatten(args)
     shardings = tuple(shardings) if isinstance(shardings, list) else shardings
-    places = tree.broadcast_prefix(shardings, args, _is_place)
+    places = _spread("in_shardings", shardings, args, POSITIONAL)
     out = []
     for x, place, path in zip(leaves, map(_sharding, places), tree.paths(args), strict=True):
         if place is None:
@@ -437,12 +467,14 @@ def place_of(x: Any) -> Sharding | None:
     return sharding if isinstance(sharding, Sharding) else None
 
 
-def places_of(shardings: Any, structure: tree.PyTreeDef) -> list[Sharding | None]:
+def places_of(
+    shardings: Any, structure: tree.PyTreeDef, name: str = "out_shardings", what: str = "result"
+) -> list[Sharding | None]:
     """Where in_shardings or out_shardings of a jit put each array of such a tree."""
     if shardings is None:
         return [None] * structure.num_leaves
     sample = tree.unflatten(structure, list(range(structure.num_leaves)))
-    return list(map(_sharding, tree.broadcast_prefix(shardings, sample, _is_place)))
+    return list(map(_sharding, _spread(name, shardings, sample, what)))
 
 
 def put_results(out: Any, shardings: Any) -> Any:

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from devices import auto_mesh
 from devices import eight_devices as eight_devices
 
 import lamina
@@ -261,3 +262,20 @@ def test_types_with_specs_are_of_the_mesh_that_is_current() -> None:
     assert said.update(shape=(4, 2)) == lamina.ShapeDtypeStruct((4, 2), np.float32, sharding=P("x"))
     with pytest.raises(ValueError, match="rank at least 3"):
         lamina.ShapeDtypeStruct((2, 2), np.float32, sharding=P(None, "x", None))
+
+
+def test_trees_of_shardings_that_do_not_fit() -> None:
+    row = NamedSharding(auto_mesh((2,), ("x",)), P("x"))
+    x = np.ones(4, np.float32)
+    with pytest.raises(ValueError, match="in_shardings is the wrong length: .* length 3 .* length 2"):
+        lamina.jit(lambda a, b: a, in_shardings=(row, row, row))(x, x)
+    with pytest.raises(ValueError, match="Note that in_shardings is not a tuple.* might need to be wrapped"):
+        lamina.jit(lambda a: a, in_shardings={"a": row})({"a": x})
+    with pytest.raises(ValueError, match=r"pjit in_shardings\[1\]\['a'\] specification must be a tree prefix"):
+        lamina.jit(lambda a, b: a, in_shardings=(row, {"a": [row, row]}))(x, {"a": [x]})
+    with pytest.raises(ValueError, match=r"pjit out_shardings\['a'\] specification must be a tree prefix"):
+        lamina.jit(lambda a: {"a": a}, out_shardings={"a": [row]})(x)
+    with pytest.raises(TypeError, match="in_shardings leaf specifications are expected to be PartitionSpec.*got x"):
+        lamina.jit(lambda a: a, in_shardings="x")
+    with pytest.raises(ValueError, match="out_shardings of jit got an empty NamedSharding"):
+        lamina.jit(lambda a: a, out_shardings=NamedSharding(Mesh(np.empty(0, object), ()), P()))

@@ -288,3 +288,13 @@ def test_extrema_of_what_devices_have_of_an_extremum(kind) -> None:
         other = {"max": lax.pmin, "min": lax.pmax}[kind]
         with pytest.raises(ShardingTypeError, match="and these are combined otherwise"):
             lamina.jit(lamina.shard_map(lambda x: other(x, "x"), out_specs=P()))(terms)
+
+
+@partitioned
+def test_an_einsum_of_one_operand_leaves_terms() -> None:
+    with lamina.set_mesh(lamina.make_mesh((2,), ("x",))):
+        x = lamina.device_put(np.arange(8.0, dtype=np.float32).reshape(4, 2), P("x"))
+        f = lamina.jit(lambda x: jnp.einsum("ab->b", x, out_sharding=P(None, unreduced={"x"})))
+        assert "all-reduce" not in f.lower(x).compile().as_text()
+        np.testing.assert_array_equal([part.data for part in f(x).addressable_shards], [[2, 4], [10, 12]])
+        np.testing.assert_array_equal(reshard(f(x), P()), [12, 16])

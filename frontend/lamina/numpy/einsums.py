@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from lamina import lax
-from lamina.core.placed import undecided
+from lamina.core.placed import terms_wanted, undecided
 from lamina.core.trace import get_aval
 from lamina.lax.convert import convert as convert_weakly
 from lamina.numpy._eager import compiled
@@ -68,7 +68,8 @@ def einsum(
     )
     arrays = [asarray(x) for x in promote_dtypes(*arrays)]
     plan = _path(names, tuple(x.shape for x in arrays), _hashable(optimize))
-    with undecided(out_sharding is not None):
+    of_terms = getattr(getattr(out_sharding, "spec", out_sharding), "unreduced", None)
+    with undecided(out_sharding is not None), terms_wanted(bool(of_terms)):
         result = _einsum(
             arrays, plan=plan, precision=precision, preferred=preferred, product=_dot_general
         )
