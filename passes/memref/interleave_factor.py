@@ -16,6 +16,7 @@ from lamina.passes.memref.plain_loop import PlainLoop
 _COST = {"math.sqrt": 4, "math.fma": 1, "math.absf": 1, "math.copysign": 1, "arith.divf": 4}
 _OF_FUNCTION = 20
 _IN_FUNCTION = 10  # of them, those that wait for each other
+_PER_COLUMN = 2  # of those beside it in interleaved rows
 # Up to which cost of a body so many vectors side by side pay: to wait for fewer branches, and where
 # something is carried for fewer results.
 _SEVERAL = ((4, 6), (2, 14))
@@ -82,6 +83,8 @@ def _costs(loop: PlainLoop) -> tuple[float, float]:
         if loop.kinds.get((step.results or step.operands)[0]) in ("linear", "falling"):
             continue
         own = waits = loop.lanes if step in loop.one_by_one else _COST.get(step.name, 1)
+        if step in loop.interleaved:
+            own = waits = _PER_COLUMN * (loop.interleaved[step][0].count - 1)
         if step.name.startswith("math.") and step.name not in _COST:
             own, waits = _OF_FUNCTION, _IN_FUNCTION
         before = [until.get(value, 0.0) for value in step.operands]

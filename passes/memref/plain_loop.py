@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from lamina.dialects.attributes import NATIVE
 from lamina.dialects.vendors import ir
@@ -46,6 +46,17 @@ class Step:
         return self.operands[1:] if self.name == "memref.store" else self.operands
 
 
+class Interleaved(NamedTuple):
+    """What loads and stores have in common whose elements make up rows that follow each other in memory, one row to an
+    iteration: red, green and blue of each pixel, the coordinates of each point."""
+
+    buffer: ir.Value
+    around: tuple[ir.Value, ...]
+    """The indices up to and with the loop's variable."""
+    count: int
+    """Elements in a row."""
+
+
 class PlainLoop(Record):
     """A loop that can be written over vectors."""
 
@@ -67,6 +78,9 @@ class PlainLoop(Record):
     """Loads and stores of which each lane does its own."""
     backwards: frozenset[Step]
     """Loads and stores of elements that lie side by side, the first iteration's last."""
+    interleaved: dict[Step, tuple[Interleaved, int]]
+    """Loads and stores that go to a column of rows which are interleaved, and which column that is. What is stored is
+    whole rows."""
 
     @property
     def bounds(self) -> tuple[ir.Value, ir.Value]:
@@ -104,6 +118,8 @@ _TEMPORARY = ("memref.alloc", "memref.alloca")
 _LEAST_LANES = 4  # shape
 _FEW = 4  # shape
 _APART = (32, 64)
+_MOST_COLUMNS = 4  # shape: of more, shuffles take longer than what they save
+_WIDTHS = (8, 16, 32, 64)
 _FARTHEST = 1 << 24  # range: places of lanes are words
 
 
@@ -131,6 +147,7 @@ def read_loop(
     strides: dict[Step, int] = {}
     one_by_one: set[Step] = set()
     backwards: set[Step] = set()
+    interleaved = _interleaved(steps, variable)
     for inner in steps:
         found = [kinds.get(value) for value in inner.operands]
         if inner.name == "memref.load" and inner.operands[0] in own:
@@ -143,6 +160,8 @@ def read_loop(
         if not _is_plain(inner, found, kinds, combiners, own):
             if _is_backwards(inner, kinds):
                 backwards.add(inner)
+            elif inner in interleaved and kinds.get(inner.operands[0]) != "carried":
+                pass
             elif apart == "one by one" and _is_for_each_lane(inner, kinds):
                 one_by_one.add(inner)
             elif apart == "gathered" and (stride := _stride(inner, kinds)) is not None:
@@ -161,7 +180,7 @@ def read_loop(
         return None
     return PlainLoop(
         op, tuple(body), tuple(same), kinds, tuple(combiners), trips, lanes, own, strides,
-        frozenset(one_by_one), frozenset(backwards),
+        frozenset(one_by_one), frozenset(backwards), interleaved,
     )  # fmt: skip
 
 
@@ -309,6 +328,47 @@ def _stride(step: Step, kinds: dict[ir.Value, Kind]) -> int | None:
     return sum(stride for stride, _ in walked) if known else None
 
 
+def _interleaved(steps: Sequence[Step], variable: ir.Value) -> dict[Step, tuple[Interleaved, int]]:
+    """Loads and stores of columns of interleaved rows, with the columns: loads that use half of each row, and stores
+    of all of it."""
+    found: dict[Step, tuple[Interleaved, int]] = {}
+    columns: dict[tuple[str, Interleaved], set[int]] = {}
+    for step in steps:
+        place = _column(step, variable) if step.name in ("memref.load", "memref.store") else None
+        if place is not None:
+            found[step] = place
+            columns.setdefault((step.name, place[0]), set()).add(place[1])
+    enough = {
+        (name, rows)
+        for (name, rows), of_rows in columns.items()
+        if len(of_rows) * (1 if name == "memref.store" else 2) >= rows.count
+    }
+    return {step: place for step, place in found.items() if (step.name, place[0]) in enough}
+
+
+def _column(step: Step, variable: ir.Value) -> tuple[Interleaved, int] | None:
+    """The rows that an access goes to a column of: the loop's variable is an index, those after it are constants, and
+    the row that they say a place in is contiguous and follows the row of the iteration before."""
+    buffer, *indices = step.place
+    if indices.count(variable) != 1:
+        return None
+    at = indices.index(variable)
+    type_ = ir.MemRefType(buffer.type)
+    strides, _ = type_.get_strides_and_offset()
+    column, size = 0, 1
+    for index, extent, stride in reversed(list(zip(indices, type_.shape, strides, strict=True))[at + 1 :]):
+        constant = constant_of(index)
+        if constant is None or stride != size:
+            return None
+        column += constant * stride
+        size *= extent
+    if strides[at] != size or not 1 < size <= _MOST_COLUMNS or _width(type_.element_type, stored=True) not in _WIDTHS:
+        return None
+    if isinstance(type_.element_type, ir.IntegerType) and type_.element_type.width == 1:
+        return None
+    return Interleaved(buffer, tuple(indices[: at + 1]), size), column
+
+
 def _is_for_each_lane(step: Step, kinds: dict[ir.Value, Kind]) -> bool:
     """Whether lanes can load their elements, or store them at places that differ, one after the other."""
     if step.name not in ("memref.load", "memref.store"):
@@ -378,12 +438,27 @@ def _width(type_: ir.Type, *, stored: bool) -> int:
 
 def _interfere(body: Sequence[Step], same: Sequence[Step], own: frozenset[ir.Value]) -> bool:
     """Whether an iteration may touch what another writes. What stays the same is read before the first."""
-    stores = (step for step in body if step.name == "memref.store" and step.place[0] not in own)
-    written = {_root(step.place[0]): step.place for step in stores}
+    written: dict[ir.Value, set[Place]] = {}
+    for step in body:
+        if step.name == "memref.store" and step.place[0] not in own:
+            written.setdefault(_root(step.place[0]), set()).add(step.place)
+    if not written:
+        return False
     if any(step.name == "memref.load" and _root(step.place[0]) in written for step in same):
         return True
-    accesses = (step.place for step in body if step.name in ("memref.load", "memref.store"))
-    return any(written.get(_root(place[0]), place) != place for place in accesses)
+    return any(
+        place != other and not _is_apart(place, other)
+        for place in {step.place for step in body if step.name in ("memref.load", "memref.store")}
+        for other in written.get(_root(place[0]), ())
+    )
+
+
+def _is_apart(first: Place, second: Place) -> bool:
+    """Whether places of a buffer are never the same, whatever the iteration: an index is another constant."""
+    if first[0] != second[0]:
+        return False
+    constants = ((constant_of(one), constant_of(other)) for one, other in zip(first[1:], second[1:], strict=True))
+    return any(None not in pair and pair[0] != pair[1] for pair in constants)
 
 
 def _root(buffer: ir.Value) -> ir.Value:

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Sequence
 from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import arith, ir, memref, scf, vector
 from lamina.passes.copies import copied
+from lamina.passes.linalg.vectors.shuffles import deinterleaved, interleaved
 from lamina.passes.linalg.vectors.vector_body import across_lanes
 from lamina.passes.loops import constant_of, index
 from lamina.passes.memref import quotients
 from lamina.passes.memref.interleave_factor import side_by_side
-from lamina.passes.memref.plain_loop import Place, PlainLoop, Step
+from lamina.passes.memref.plain_loop import Interleaved, Place, PlainLoop, Step
 
 _SIGNED = frozenset(range(6))
 """The predicates of integers that are not of unsigned ones."""
@@ -27,7 +28,7 @@ def write_over_vectors(
     is asked for so many bytes `ahead`, if any; for `short_buffers` see `interleave_factor`."""
     for step in loop.same:
         step.op.move_before(loop.op)
-    rest_in_vectors = masked and not loop.one_by_one and not loop.backwards
+    rest_in_vectors = masked and not (loop.one_by_one or loop.backwards or loop.interleaved)
     with ir.InsertionPoint(loop.op), loop.op.location:
         writer = _Writer(loop, masked, ahead, short_buffers)
         writer.write_main()
@@ -290,6 +291,8 @@ class _Body:
         self.known = dict(zip(arguments, carried, strict=True))
         self._scalars = {loop.variable: at}
         self._stored: dict[tuple[ir.Value, ...], ir.Value] = {}
+        self._columns: dict[Interleaved, list[ir.Value]] = {}  # of rows that are loaded
+        self._rows: dict[Interleaved, dict[int, ir.Value]] = {}  # columns of rows that are to be stored
 
     def write(self, step: Step) -> None:
         """Do an op to vectors."""
@@ -327,6 +330,12 @@ class _Body:
             if step in self._loop.one_by_one:
                 each = [memref.LoadOp(buffer, places).result for places in self._of_lanes(indices)]
                 value = vector.FromElementsOp(type_, each).result
+            elif step in self._loop.interleaved:
+                rows, column = self._loop.interleaved[step]
+                if rows not in self._columns:
+                    loads = [vector.LoadOp(type_, rows.buffer, place).result for place in self._of_rows(rows)]
+                    self._columns[rows] = deinterleaved(loads)
+                value = self._columns[rows][column]
             elif step in self._loop.backwards:
                 loaded = vector.LoadOp(type_, buffer, self._first_place(indices)).result
                 value = self._turned(loaded)
@@ -353,6 +362,14 @@ class _Body:
         elif step in self._loop.one_by_one:
             for lane, places in enumerate(self._of_lanes(indices)):
                 memref.StoreOp(vector.ExtractOp(value, [], [lane]).result, buffer, places)
+        elif step in self._loop.interleaved:
+            rows, column = self._loop.interleaved[step]
+            columns = self._rows.setdefault(rows, {})
+            columns[column] = value
+            if self._is_last(step, rows):
+                whole = interleaved([columns[number] for number in range(rows.count)])
+                for one, first in zip(whole, self._of_rows(rows), strict=True):
+                    vector.StoreOp(one, buffer, first)
         elif step in self._loop.backwards:
             vector.StoreOp(self._turned(value), buffer, self._first_place(indices))
         elif step in self._loop.strides:
@@ -384,6 +401,29 @@ class _Body:
             return value
 
         return [[of_lane(value, lane) for value in indices] for lane in range(self._loop.lanes)]
+
+    def _of_rows(self, rows: Interleaved) -> list[list[ir.Value]]:
+        """Where the vectors begin that interleaved rows are, one for each column."""
+        shape = ir.MemRefType(rows.buffer.type).shape[len(rows.around) :]
+        *outer, row = (self._scalars.get(value, value) for value in rows.around)
+        places = []
+        for first in range(0, rows.count * self._loop.lanes, self._loop.lanes):
+            number, rest = divmod(first, rows.count)
+            inside = []
+            for extent in reversed(shape):
+                rest, index_ = divmod(rest, extent)
+                inside.append(index(index_))
+            places.append([*outer, _beyond(row, number), *reversed(inside)])
+        return places
+
+    def _is_last(self, step: Step, rows: Interleaved) -> bool:
+        """Whether no store to these rows follows."""
+        stores = (
+            other
+            for other in self._loop.body
+            if other.name == "memref.store" and self._loop.interleaved.get(other, (None,))[0] == rows
+        )
+        return list(stores)[-1] is step
 
     def _falls(self, value: ir.Value) -> bool:
         return self._loop.kinds.get(value) == "falling"

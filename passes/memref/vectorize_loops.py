@@ -1,21 +1,22 @@
-"""Write plain innermost loops over vectors, if that leaves no other loop to LLVM's vectoriser.
+"""Write plain innermost loops over vectors, and leave the others to LLVM's vectoriser, if there are any.
 
     for j = 0 to 40 step 1 {                       for j = 0 to 32 step 16 {
       v = load x[i, j]                               v = vector.load x[i, j] : vector<16xf32>
       store v * s, y[i, j]                   ->      vector.store v * broadcast(s), y[i, j]
     }                                              }
                                                    v = vector.maskedload x[i, 32], 8 of 16 lanes ...
-The vectoriser takes most of the time that LLVM needs for such a kernel. Taken are loops in steps of
+The vectoriser takes most of the time that LLVM needs for such a kernel, and passes over loops that are written so:
+`lamina.vectors` on the module says that there is no other, and it need not run at all. Taken are loops in steps of
 1 whose loads and stores are contiguous, forwards or backwards, or loads of the same element each time, around
-element-wise arithmetic; what they carry must be free to be combined in any order. Short ones that add to the same
+element-wise arithmetic, or go to a column of short rows that follow each other, such as the coordinates of points:
+whole rows are loaded and dealt into columns, and back (columns that few loads use, or not all are stored, lie apart).
+What loops carry must be free to be combined in any order. Short ones that add to the same
 few elements each time are not, as LLVM keeps those in registers; nor modules that only copy and fill, as
 LLVM has the C library do it. Long ones that do little but move elements of 64 bits that lie apart stay as
-they are. All else is left alone, and
-then so is the whole module: `lamina.vectors` on it says that there is no such loop left. (But for loops
-that round to bf16 as the processor does, which LLVM is not let see: it would make them loops over four elements.) What
-remains of a loop is done with a mask where vectors have 512 bits, else one by one; there, quotients
-by the same number are products that are corrected (quotients.py). With
-`beside_vectors`, only modules that have loops over vectors already are touched, or none but long ones.
+they are. All else is LLVM's. What remains of a loop is done with a mask where vectors have 512 bits, else one by
+one; there, quotients by the same number are products that are corrected (quotients.py). With
+`beside_vectors`, only modules that have loops over vectors already are touched, or none but long ones; and loops
+that round to bf16 as the processor does.
 With `everywhere`, as in loops of the program that are one kernel, short copies are written over vectors,
 too, and on vectors of 512 bits elements that lie apart, as those of a column do, are gathered and scattered.
 Where the processor is slow at that (without `gathers`), each lane loads and stores its own instead, in all loops,
@@ -61,7 +62,7 @@ class VectorizeLoops(Pass):
 
     def run(self, module: ir.Module) -> None:
         plain: list[PlainLoop] = []
-        over_vectors = 0
+        over_vectors = left = 0
         apart = self._apart
         ahead = machine_of(module).ahead_bytes if self.prefetch else 0
         for op in _innermost_loops(module):
@@ -80,15 +81,14 @@ class VectorizeLoops(Pass):
                 if loop is not None and not _does_enough(loop):
                     continue
             if loop is None or in_place(loop):
-                self.count("loops left to LLVM")
-                self._write_rounding(module)
-                return
-            if not (self.everywhere and _copies_much(loop)):
+                left += 1
+            elif not (self.everywhere and _copies_much(loop)):
                 plain.append(loop)
         beside = self.beside_vectors and not all(map(_is_long, plain))
         if not over_vectors and not self.everywhere and (beside or _only_move(plain)):
-            self.count("loops left to LLVM", len(plain))
-            return
+            rounding = [loop for loop in plain if _rounds(loop)]
+            left += len(plain) - len(rounding)
+            plain = rounding
         for loop in plain:
             if write_over_vectors(
                 loop,
@@ -97,24 +97,18 @@ class VectorizeLoops(Pass):
                 short_buffers=self.everywhere,
             ):
                 module.operation.attributes[IN_ORDER] = ir.UnitAttr.get()
-        self.count("loops over vectors", len(plain))
-        module.operation.attributes[OF_VECTORS] = ir.UnitAttr.get()
+        if plain:
+            self.count("loops over vectors", len(plain))
+        if left:
+            self.count("loops left to LLVM", left)
+        else:
+            module.operation.attributes[OF_VECTORS] = ir.UnitAttr.get()
 
     @property
     def _apart(self) -> Apart:
         if not self.gathers:
             return "one by one"
         return "gathered" if self.everywhere and self.vector_bits == 512 else "never"
-
-    def _write_rounding(self, module: ir.Module) -> None:
-        """Write the loops over vectors that round as the processor does."""
-        roundings = [op for op in find_ops(module, "arith.truncf") if is_native(op.results[0])]
-        for op in dict.fromkeys(op.parent for op in roundings):
-            steps = [Step(view.operation) for view in op.regions[0].blocks[0].operations]
-            loop = read_loop(op, steps, self.vector_bits)
-            if loop is not None:
-                write_over_vectors(loop, masked=self.vector_bits == 512)
-                self.count("loops over vectors")
 
 
 def _innermost_loops(module: ir.Module) -> Iterator[ir.Operation]:
@@ -124,6 +118,12 @@ def _innermost_loops(module: ir.Module) -> Iterator[ir.Operation]:
         if op not in around:
             yield op
         around.update(ancestors(op))
+
+
+def _rounds(loop: PlainLoop) -> bool:
+    """Whether a loop rounds to bf16 as the processor does, which LLVM is not let see: it would make it one over four
+    elements."""
+    return any(step.name == "arith.truncf" and is_native(step.results[0]) for step in loop.body)
 
 
 def _only_move(loops: Sequence[PlainLoop]) -> bool:

@@ -6,7 +6,8 @@
 
 Of each bufferised `linalg.generic` the cheapest loops among some candidates are taken (candidates.py, cost.py), then
 neighbours are fused (fusion.py). The innermost loop walks contiguous memory, accesses that are contiguous along
-different dimensions get blocks, and transposing copies are done by tiles of vectors. Work that is worth handing to
+different dimensions get blocks, and transposing copies are done by tiles of vectors. Loops too short for vectors are
+unrolled, so that the one around them is innermost (unrolling.py). Work that is worth handing to
 other threads on the module's machine is split over the leading parallel loops, no task smaller than is worth one. Each
 element of a result is computed whole by one task and its sums in one order, so that results don't depend on the
 number of threads.
@@ -47,6 +48,7 @@ from lamina.passes.schedule.nest import DIMENSIONS, Nest, Statement
 from lamina.passes.schedule.read_generics import Reader
 from lamina.passes.schedule.schedule import Loop, Schedule, task_counts
 from lamina.passes.schedule.transposes import tile_of
+from lamina.passes.schedule.unrolling import unrolled
 
 _ROW_BLOCK = 4096  # elements, where rows are too few to be the tasks
 
@@ -113,7 +115,7 @@ class Generics(Pass):
                 own, divided = _in_tasks(statement, own, machine)
             loops.append(own)
             tasks.append(divided)
-        return fused(nest, loops, tasks, machine, in_tasks=in_tasks)
+        return unrolled(fused(nest, loops, tasks, machine, in_tasks=in_tasks))
 
 
 def _statements(

@@ -129,13 +129,15 @@ def split(schedule: Schedule, number: int, dimension: int, step: int) -> Schedul
 
 
 def unroll(schedule: Schedule, number: int, dimension: int) -> Schedule:
-    """The innermost loop of a dimension, which must walk whole blocks, as its body so many times."""
+    """The innermost loop of a dimension, which must walk whole blocks and be the statement's own, as its body so many
+    times."""
     loops = schedule.loops[number]
-    return nested(
-        schedule,
-        number,
-        [loop._replace(unrolled=True) if loop[:2] == (dimension, 1) else loop for loop in loops],
-    )
+    at = next(at for at, loop in enumerate(loops) if loop[:2] == (dimension, 1))
+    if at < max(schedule.tasks[number][0], *schedule.shared[max(0, number - 1) : number + 1], 0):
+        raise Illegal(f"s{number}: {DIMENSIONS[dimension]} is a task, or a loop of others, too")
+    changed = (*loops[:at], loops[at]._replace(unrolled=True), *loops[at + 1 :])
+    _check_cover(schedule.nest.statements[number], changed, f"s{number}")
+    return schedule._replace(loops=(*schedule.loops[:number], changed, *schedule.loops[number + 1 :]))
 
 
 def share(schedule: Schedule, number: int, count: int) -> Schedule:

@@ -154,6 +154,34 @@ func.func @root(%x: memref<32x32xf64>, %y: memref<32xf64>) {
 
 // -----
 
+// Beside a loop that is LLVM's (what it carries has an order), the others are over vectors; the module doesn't say that
+// all are.
+// CHECK: module {
+// CHECK-NEXT: func.func @beside_another
+// CHECK: vector.load %arg0
+// CHECK: vector.store
+// CHECK: scf.for {{.*}} iter_args
+// CHECK-NEXT: memref.load %arg1
+// CHECK-NEXT: arith.divf
+func.func @beside_another(%x: memref<64xf32>, %y: memref<64xf32>, %one: f32) -> f32 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  scf.for %j = %c0 to %c64 step %c1 {
+    %v = memref.load %x[%j] : memref<64xf32>
+    %p = arith.mulf %v, %v : f32
+    memref.store %p, %y[%j] : memref<64xf32>
+  }
+  %r = scf.for %j = %c0 to %c64 step %c1 iter_args(%a = %one) -> f32 {
+    %v = memref.load %y[%j] : memref<64xf32>
+    %b = arith.divf %a, %v : f32
+    scf.yield %b : f32
+  }
+  return %r : f32
+}
+
+// -----
+
 // CHECK: module {
 // CHECK-NEXT: func.func @short
 // CHECK-NOT: vector
@@ -904,4 +932,51 @@ func.func @of_any_length(%x: memref<?xf64>, %low: index, %high: index) -> f64 {
     scf.yield %n : f64
   }
   return %sum : f64
+}
+
+// -----
+
+// Rows of two elements are loaded whole and dealt into columns; a row is stored once both are there.
+// NARROW-LABEL: func.func @rows_of_two
+// NARROW: scf.for %[[I:.*]] =
+// NARROW: %[[NEXT:.*]] = arith.addi %[[I]], %c4{{.*}} : index
+// NARROW-NEXT: %[[A:.*]] = vector.load %arg0[%[[I]], %c0{{.*}}] : memref<64x2xf32>, vector<8xf32>
+// NARROW-NEXT: %[[B:.*]] = vector.load %arg0[%[[NEXT]], %c0{{.*}}] : memref<64x2xf32>, vector<8xf32>
+// NARROW-NEXT: %[[X:.*]] = vector.shuffle %[[A]], %[[B]] [0, 2, 4, 6, 8, 10, 12, 14]
+// NARROW-NEXT: %[[Y:.*]] = vector.shuffle %[[A]], %[[B]] [1, 3, 5, 7, 9, 11, 13, 15]
+// NARROW: %[[S:.*]] = arith.addf %[[X]], %[[Y]]
+// NARROW: %[[D:.*]] = arith.subf %[[X]], %[[Y]]
+// NARROW: vector.shuffle %[[S]], %[[D]] [0, 8, 1, 9, 2, 10, 3, 11]
+// NARROW-NEXT: vector.shuffle %[[S]], %[[D]] [4, 12, 5, 13, 6, 14, 7, 15]
+// NARROW: vector.store
+// NARROW: vector.store
+func.func @rows_of_two(%x: memref<64x2xf32>, %y: memref<64x2xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  scf.for %i = %c0 to %c64 step %c1 {
+    %a = memref.load %x[%i, %c0] : memref<64x2xf32>
+    %b = memref.load %x[%i, %c1] : memref<64x2xf32>
+    %s = arith.addf %a, %b : f32
+    memref.store %s, %y[%i, %c0] : memref<64x2xf32>
+    %d = arith.subf %a, %b : f32
+    memref.store %d, %y[%i, %c1] : memref<64x2xf32>
+  }
+  return
+}
+
+// -----
+
+// One column of two that is stored leaves the other as it is.
+// NARROW-LABEL: func.func @one_of_two
+// NARROW-NOT: vector.shuffle
+func.func @one_of_two(%x: memref<64x2xf32>, %y: memref<64x2xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  scf.for %i = %c0 to %c64 step %c1 {
+    %a = memref.load %x[%i, %c0] : memref<64x2xf32>
+    memref.store %a, %y[%i, %c1] : memref<64x2xf32>
+  }
+  return
 }

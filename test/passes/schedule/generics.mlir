@@ -571,3 +571,27 @@ func.func @sum_inside_a_loop(%x: memref<4x8xf32>, %y: memref<4xf32>, %n: index) 
   }
   return
 }
+
+// A loop too short for vectors is unrolled: the one around it is innermost.
+// CHECK-LABEL: func.func @points
+// CHECK: scf.for
+// CHECK-NEXT: scf.for %[[J:.*]] =
+// CHECK-COUNT-3: arith.mulf
+// CHECK: memref.store
+// CHOSEN: func.func @points
+// CHOSEN-SAME: lamina.schedule = "s0: i j k*"
+func.func @points(%x: memref<10x3xf32>, %c: memref<8x3xf32>, %y: memref<10x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> ()>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%zero : f32) outs(%y : memref<10x8xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  }
+  linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (j, k)>, affine_map<(i, j, k) -> (i, j)>], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %c : memref<10x3xf32>, memref<8x3xf32>) outs(%y : memref<10x8xf32>) {
+  ^bb0(%in: f32, %other: f32, %out: f32):
+    %0 = arith.subf %in, %other : f32
+    %1 = arith.mulf %0, %0 : f32
+    %2 = arith.addf %out, %1 fastmath<reassoc> : f32
+    linalg.yield %2 : f32
+  }
+  return
+}

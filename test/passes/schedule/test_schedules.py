@@ -32,6 +32,7 @@ from lamina.passes.schedule.schedule import (
     tile,
     unroll,
 )
+from lamina.passes.schedule.unrolling import unrolled
 
 
 def test_any_legal_schedule_computes_the_same():
@@ -53,7 +54,7 @@ def _choose(nest: Nest, rng: random.Random) -> None:
     loops = [candidates.chosen(statement, machine, in_tasks=True) for statement in nest.statements]
     for statement in nest.statements:
         assert candidates.candidates(statement, machine, in_tasks=True)
-    schedule = fused(nest, loops, [(0, 1)] * len(loops), machine, in_tasks=rng.random() < 0.5)
+    schedule = unrolled(fused(nest, loops, [(0, 1)] * len(loops), machine, in_tasks=rng.random() < 0.5))
     assert words.from_text(words.to_text(schedule), nest) == schedule
     _check(nest, schedule, rng)
 
@@ -107,6 +108,8 @@ def test_rows_are_fused_and_the_sum_with_what_makes_its_terms():
         (lambda s: nested(s, 0, [Loop(1), Loop(1, 4), Loop(0)]), "nothing walks a block of j"),
         (lambda s: nested(s, 0, [Loop(0)]), "no loop over j"),
         (lambda s: unroll(split(s, 0, 1, 3), 0, 1), "blocks of j are not all whole"),
+        (lambda s: unroll(share(s, 0, 1), 1, 0), "s1: i is a task, or a loop of others, too"),
+        (lambda s: unroll(divide(s, range(1), 1, 1), 0, 0), "s0: i is a task, or a loop of others, too"),
         (lambda s: divide(s, range(1, 2), 2, 1), "no 2 are parallel"),
         (lambda s: tile(s, 0), "no kernel of vectors"),
     ],
@@ -114,6 +117,26 @@ def test_rows_are_fused_and_the_sum_with_what_makes_its_terms():
 def test_what_would_change_results_is_refused(change, message):
     with pytest.raises(Illegal, match=message):
         change(Schedule.of(ROWS))
+
+
+def test_what_is_too_short_for_vectors_is_unrolled():
+    """Of rows of three the loop around them is innermost; not where others share theirs, or bodies would be long."""
+    points = Statement(
+        (100, 8, 3),
+        (False, False, True),
+        (
+            _read(0, 3, 0, 1, places=(0, 2)),
+            _read(1, 0, 3, 1, places=(1, 2)),
+            _write(2, 8, 1, 0, places=(0, 1)),
+        ),
+        1.0,
+        ops=3,
+    )
+    long = points._replace(ops=30)
+    assert words.to_text(unrolled(Schedule.of(Nest((points,))))) == "s0: i j k*"
+    assert words.to_text(unrolled(Schedule.of(Nest((long,))))) == "s0: i j k"
+    alike = share(Schedule.of(Nest((points._replace(extents=(100, 3, 3)),) * 2)), 0, 2)
+    assert words.to_text(unrolled(alike)) == "s0: i j k*; s1: i j k*; share s0 s1 at 2"
 
 
 def test_an_order_that_counts_is_kept():
