@@ -16,10 +16,11 @@ _MOST_OPS = 64  # code: in the body of all that is unrolled
 
 
 def unrolled(schedule: Schedule) -> Schedule:
-    """The schedule with the short innermost loops of each statement unrolled, where that leaves a longer one or none."""
-    for number, statement in enumerate(schedule.nest.statements):
-        for dimension in [] if number in schedule.tiled else _short(schedule, number):
-            schedule = unroll(schedule, number, dimension)
+    """The schedule with each statement's short innermost loops unrolled, where that leaves a longer one or none."""
+    for number in range(len(schedule.loops)):
+        if number not in schedule.tiled:
+            for dimension in _short(schedule, number):
+                schedule = unroll(schedule, number, dimension)
     return schedule
 
 
