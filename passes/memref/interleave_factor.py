@@ -84,7 +84,7 @@ def _costs(loop: PlainLoop) -> tuple[float, float]:
             continue
         own = waits = loop.lanes if step in loop.one_by_one else _COST.get(step.name, 1)
         if step in loop.interleaved:
-            own = waits = _PER_COLUMN * (loop.interleaved[step][0].count - 1)
+            own = waits = _PER_COLUMN * (loop.interleaved[step][0].columns - 1)
         if step.name.startswith("math.") and step.name not in _COST:
             own, waits = _OF_FUNCTION, _IN_FUNCTION
         before = [until.get(value, 0.0) for value in step.operands]

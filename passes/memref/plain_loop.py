@@ -53,7 +53,7 @@ class Interleaved(NamedTuple):
     buffer: ir.Value
     around: tuple[ir.Value, ...]
     """The indices up to and with the loop's variable."""
-    count: int
+    columns: int
     """Elements in a row."""
 
 
@@ -341,7 +341,7 @@ def _interleaved(steps: Sequence[Step], variable: ir.Value) -> dict[Step, tuple[
     enough = {
         (name, rows)
         for (name, rows), of_rows in columns.items()
-        if len(of_rows) * (1 if name == "memref.store" else 2) >= rows.count
+        if len(of_rows) * (1 if name == "memref.store" else 2) >= rows.columns
     }
     return {step: place for step, place in found.items() if (step.name, place[0]) in enough}
 

@@ -367,7 +367,7 @@ class _Body:
             columns = self._rows.setdefault(rows, {})
             columns[column] = value
             if self._is_last(step, rows):
-                whole = interleaved([columns[number] for number in range(rows.count)])
+                whole = interleaved([columns[number] for number in range(rows.columns)])
                 for one, first in zip(whole, self._of_rows(rows), strict=True):
                     vector.StoreOp(one, buffer, first)
         elif step in self._loop.backwards:
@@ -407,8 +407,8 @@ class _Body:
         shape = ir.MemRefType(rows.buffer.type).shape[len(rows.around) :]
         *outer, row = (self._scalars.get(value, value) for value in rows.around)
         places = []
-        for first in range(0, rows.count * self._loop.lanes, self._loop.lanes):
-            number, rest = divmod(first, rows.count)
+        for first in range(0, rows.columns * self._loop.lanes, self._loop.lanes):
+            number, rest = divmod(first, rows.columns)
             inside = []
             for extent in reversed(shape):
                 rest, index_ = divmod(rest, extent)
