@@ -348,6 +348,9 @@ _FIXED = {
     "jax._src.dispatch.xla_primitive_callable": types.SimpleNamespace(
         cache_info=lambda: types.SimpleNamespace(misses=0), cache_clear=lambda: None
     ),
+    "jax._src.random.prng.prngs": {
+        name: Missing(f"jax._src.random.prng.prngs[{name!r}]") for name in ("threefry2x32", "rbg", "unsafe_rbg")
+    },
     "jax._src.lib.version": (0, 12, 0),
     "jax._src.lib.ifrt_version": 10**6,
     "jax._src.lib.jaxlib_extension_version": 10**6,
@@ -415,9 +418,12 @@ def _found(full: str, module: str, attribute: str) -> Any:
         home, _, there = value.partition(":")
         return functools.reduce(getattr, there.split("."), importlib.import_module(home))
     if module in ("ad", "batching", "mlir", "xla", "pxla"):
-        value = getattr(importlib.import_module(f"lamina.interpreters.{module}"), attribute, None)
+        home = getattr(importlib.import_module("lamina.interpreters"), module)
+        value = getattr(home, attribute, None)
         if value is not None:
             return value
+    if module == "checkify":
+        return getattr(importlib.import_module("lamina.experimental.checkify"), attribute, Missing(full))
     if module in _MEANT:
         for home in _HOMES:
             value = getattr(importlib.import_module(home), attribute, None)

@@ -133,6 +133,18 @@ class KeyArray(Array):
         self._held.block_until_ready()
         return self
 
+    def copy(self) -> KeyArray:
+        """An array with equal keys in memory of its own."""
+        return KeyArray(self.words.copy(), dtype=self.dtype)
+
+    def on_device_size_in_bytes(self) -> int:
+        """Bytes of the array's memory."""
+        return self._held.on_device_size_in_bytes()
+
+    def unsafe_buffer_pointer(self) -> int:
+        """The address of the array's memory."""
+        return self._held.unsafe_buffer_pointer()
+
     def copy_to_host_async(self) -> None:
         """As of an array."""
         self._held.copy_to_host_async()

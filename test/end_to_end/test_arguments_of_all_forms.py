@@ -98,6 +98,15 @@ def test_copies_to_the_host_are_begun_for_other_arrays_too() -> None:
     assert lamina.copy_to_host_async(of_instance) is of_instance and begun == [x, "own"]
 
 
+def test_sizes_may_be_an_array_whose_values_are_known() -> None:
+    for m in (lamina, jax):
+        sizes = m.numpy.array([2, 1])
+        assert m.lax.dynamic_slice(m.numpy.ones((3, 4)), (0, 1), sizes).shape == (2, 1)
+        assert m.numpy.zeros(sizes).shape == m.numpy.ones(2).reshape(sizes).shape == (2, 1)
+        with pytest.raises(TypeError, match="Shapes must be 1D sequences of concrete values"):
+            m.jit(m.numpy.zeros)(sizes)
+
+
 def test_an_array_that_is_given_away_may_not_be_shared() -> None:
     for m in (lamina, jax):
         with pytest.raises(ValueError, match="may_alias and donate cannot be True at the same time"):

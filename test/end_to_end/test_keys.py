@@ -114,6 +114,23 @@ def test_types_of_keys():
     assert jnp.result_type(key) == key.dtype and jnp.issubdtype(key.dtype, lamina.dtypes.extended)
 
 
+def test_dtypes_of_keys_are_below_themselves():
+    for lib in (LAMINA, JAX):
+        one, other = (lib.module.random.key(0, impl=name).dtype for name in ("threefry2x32", "rbg"))
+        assert lib.np.issubdtype(one, one) and not lib.np.issubdtype(one, other)
+        assert not lib.np.issubdtype(one, np.float32) and not lib.np.issubdtype(np.float32, one)
+
+
+def test_keys_are_copied_and_say_where_they_are():
+    keys = random.split(random.key(0))
+    copied = keys.copy()
+    assert (copied == keys).all() and copied.dtype == keys.dtype
+    assert copied.unsafe_buffer_pointer() != keys.unsafe_buffer_pointer()
+    assert keys.on_device_size_in_bytes() == keys.nbytes == 16
+    copied.delete()
+    assert copied.is_deleted() and not keys.is_deleted()
+
+
 def test_keys_beside_derivatives():
     key = random.key(7)
 

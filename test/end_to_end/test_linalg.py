@@ -112,14 +112,17 @@ def test_derivatives() -> None:
             "cholesky": lambda x: la.cholesky(x + x.T).sum(), "power": lambda x:
             la.matrix_power(x, 3).sum(), "eigvalsh": lambda x: (la.eigvalsh(x) ** 3).sum(),
             "eigh": lambda x: la.eigh(x + x.T)[1][:, 0].sum(), "qr": lambda x: la.qr(x)[1].sum(),
+            "wide qr": lambda x: sum(m.np.sin(part).sum() for part in la.qr(x[:2], mode="complete")),
             "lstsq": lambda x: la.lstsq(x[:, :2], b[0, :, 0])[0].sum(),
         }  # fmt: skip
         out = {k: m.grad(f)(a[0]) for k, f in scalar.items()}
-        out |= {f"batch {k}": m.vmap(m.grad(scalar[k]))(a) for k in ("solve", "det", "qr")}
+        out |= {f"batch {k}": m.vmap(m.grad(scalar[k]))(a) for k in ("solve", "det", "qr", "wide qr")}
         out["singular det"] = m.grad(la.det)(m.np.diag(m.np.array([1.0, 2.0, 3.0, 0.0])))
         out["right-hand side"] = m.grad(lambda y: (la.solve(a, y) ** 2).sum())(b)
         out["hessian"] = m.hessian(lambda y: la.solve(a[0] + y * one, b[0]).sum())(0.1)
         out["jvp"] = m.jvp(lambda x: tuple(la.slogdet(x)), (a,), (s,))
+        wide = a[:, :2] * (1 + 0.5j * s[:, :2])
+        out["complex wide qr"] = m.jvp(lambda x: tuple(la.qr(x)), (wide,), (m.np.roll(wide, 1, 0),))
         return out
 
     compare(program, A, S, T, B)

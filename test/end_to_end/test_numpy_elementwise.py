@@ -1,5 +1,6 @@
 """lamina.numpy's elementwise functions against JAX: values, dtypes, weak types, broadcasting."""
 
+import jax
 import ml_dtypes
 import mpmath
 import numpy as np
@@ -207,6 +208,15 @@ def test_integer_powers_by_small_and_large_exponents(dtype):
         if info.min:
             x, y = np.array([[1, -1, -1, 0, 3, -2, info.min], [-3, -3, -2, -1, -1, -5, -2]], dtype)
             np.testing.assert_array_equal(power(x, y), [1, -1, 1, 0, 0, 0, 0])
+
+
+def test_squares_of_complex_numbers_keep_their_digits():
+    x = np.array([88550680 * (1 + 1j), 1.00001 + 1j, 3.4e38 * (1 + 1j), 3.4e38 + 1.7e23j, 3.4e38 * (1 - 1j),
+                  3 + 4j, complex(np.inf, 1), complex(-0.0, 0.0), complex(1, np.nan)], np.complex64)  # fmt: skip
+    expected = np.asarray(jax.numpy.square(x))
+    for got in (jnp.square(x), jnp.asarray(x) ** 2, lamina.jit(lambda x: x**2)(x)):
+        np.testing.assert_array_equal(np.asarray(got).view(np.float32), expected.view(np.float32))
+    assert np.real(expected[0]) == 0 and np.real(expected[1]) == np.float32((np.float32(1.00001) - 1) * 2.00001)
 
 
 def test_powers_of_arrays():

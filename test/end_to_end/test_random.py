@@ -76,7 +76,7 @@ def test_seeds(seed, x64):
 def test_seed_errors():
     for seed, kind, text in [
         (1.5, TypeError, "PRNG key seed must be an integer"),
-        (np.arange(2), TypeError, "PRNG key seed must be a scalar"),
+        (np.arange(2), TypeError, "accepts a scalar seed"),
         (2**70, OverflowError, "too large"),
         ("a", TypeError, "must be an integer"),
     ]:
@@ -84,6 +84,11 @@ def test_seed_errors():
             random.PRNGKey(seed)
     with pytest.raises(ValueError, match="unrecognized PRNG implementation"):
         random.key(0, impl="no such")
+    for lib in (lamina, jax):
+        with pytest.raises(TypeError, match="key accepts a scalar seed"):
+            lib.random.key(lib.random.key(0))
+        with pytest.raises(TypeError, match="unrecognized type .* PRNG implementation"):
+            lib.random.key(0, impl=object())
 
 
 def test_fold_in():

@@ -35,3 +35,13 @@ def pow_integer_exponent(x, y):
 @print_ir("f32[5]")
 def square(x):
     return lax.square(x)
+
+
+# CHECK-LABEL: TEST: square_of_complex
+# CHECK: %[[LESS:.+]] = stablehlo.subtract %[[A:.+]], %[[B:.+]] : tensor<5xf32>
+# CHECK: %[[MORE:.+]] = stablehlo.add %[[A]], %[[B]]
+# CHECK: stablehlo.multiply %[[LESS]], %[[MORE]]
+# CHECK: stablehlo.complex
+@print_ir("c64[5]")
+def square_of_complex(x):
+    return lax.square(x)

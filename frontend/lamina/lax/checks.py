@@ -147,6 +147,8 @@ def canonical_shape(shape: Any) -> tuple[int, ...]:
     if type(shape) is tuple and all(type(d) is int for d in shape):
         sizes: tuple[int, ...] = shape
     else:
+        if not isinstance(shape, Tracer) and hasattr(shape, "__array__"):
+            shape = np.asarray(shape)
         if not isinstance(shape, Sequence | np.ndarray):
             raise TypeError(_shape_message(shape))
         if any(isinstance(d, Tracer) for d in shape):

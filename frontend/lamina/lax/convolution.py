@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -81,6 +81,11 @@ def conv_general_dilated(
         raise ValueError(f"[conv_general_dilated] window_strides must be positive, got {strides}")
     left = _per_axis("lhs_dilation", lhs_dilation, n)
     right = _per_axis("rhs_dilation", rhs_dilation, n)
+    if not isinstance(padding, str) and not _is_pairs(padding):
+        raise ValueError(
+            "padding argument to conv_general_dilated should be a string or a sequence of (low, high) pairs, "
+            f"got {padding}"
+        )
     if isinstance(padding, str):
         sizes = [np.shape(lhs)[d] for d in numbers.lhs_spec[2:]]
         window = [dilated(np.shape(rhs)[d], r) for d, r in zip(numbers.rhs_spec[2:], right)]
@@ -124,6 +129,10 @@ def _check_preferred(have: np.dtype, preferred: np.dtype) -> None:
             f"kind as the operands' dtype (or floating for integers), got {preferred.name} for "
             f"{have.name}"
         )
+
+
+def _is_pairs(padding: Any) -> bool:
+    return isinstance(padding, Iterable) and all(np.shape(pair) == (2,) for pair in padding)
 
 
 def conv(lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str | Pads,

@@ -112,6 +112,9 @@ def check_numbers(name: str, numbers: Any, operand: ShapedArray, indices: Shaped
         if len(set(value)) != len(value) or any(not 0 <= d < rank for d in value):
             raise TypeError(f"[{name}] {field}={value} are not distinct axes of "
                             f"{operand.str_short()}")  # fmt: skip
+    for field, value in ((numbers._fields[1], dropped), (numbers._fields[3], batching)):
+        if list(value) != sorted(value):
+            raise TypeError(f"[{name}] {field}={value} must be sorted")
     if set(batching) & (set(dropped) | set(index_map)):
         raise TypeError(
             f"[{name}] operand_batching_dims={batching} must be apart from "

@@ -139,6 +139,8 @@ concatenate_p: Primitive = Primitive(
 
 
 def _split_abstract_eval(x: ShapedArray, *, sizes: tuple[int, ...], axis: int) -> list[ShapedArray]:
+    if any(n < 0 for n in sizes):
+        raise ValueError(f"Sizes passed to split must be nonnegative, got {list(sizes)}")
     if sum(sizes) != x.shape[axis]:
         raise ValueError(
             f"Sum of sizes {sum(sizes)} must be equal to dimension {axis} of the operand "
@@ -199,7 +201,7 @@ split_p: Primitive = Primitive(
 def _pad_abstract_eval(x: ShapedArray, value: ShapedArray, *, padding_config: Any) -> ShapedArray:
     check_same_dtypes("pad", (x, value))
     if value.shape != ():
-        raise TypeError(f"[pad] padding_value must be a scalar, got {value.str_short()}")
+        raise ValueError(f"[pad] padding_value must be a scalar, got {value.str_short()}")
     if len(padding_config) != len(x.shape) or any(len(c) != 3 for c in padding_config):
         raise ValueError(
             "[pad] padding_config needs a (low, high, interior) triple for each axis of "

@@ -33,7 +33,7 @@ def padtype_to_pads(
     for size, window, stride in zip(in_shape, window_shape, window_strides):
         total = max(0, (-(-size // stride) - 1) * stride + window - size)
         low = total // 2 if kind == "SAME" else -(-total // 2)
-        pads.append((low, total - low))
+        pads.append((int(low), int(total - low)))
     return pads
 
 

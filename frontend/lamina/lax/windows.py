@@ -148,7 +148,7 @@ def _check_windows(name: str, x: ShapedArray, params: dict[str, Any]) -> None:
             f"dilations need an entry for each axis of shape {x.shape}"
         )
     if any(v < 1 for values in (window, strides, base, wide) for v in values):
-        raise ValueError(
+        raise TypeError(
             f"[{name}] windows, strides and dilations must be positive, got {window}, {strides}, "
             f"{base} and {wide}"
         )

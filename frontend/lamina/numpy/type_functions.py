@@ -111,9 +111,9 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
     """
     kind = getattr(arg1, "type", arg1)
     special = kind is extended or kind is prng_key
-    if special or arg2 in (extended, prng_key):
+    if special or arg2 in (extended, prng_key) or isinstance(arg2, dtypes.ExtendedDType):
         above = (extended, prng_key, np.generic) if kind is prng_key else (extended, np.generic)
-        return special and arg2 in above
+        return special and (arg2 in above or arg1 == arg2)
     if not isinstance(arg1, type) or not issubclass(arg1, np.generic):
         arg1 = _dtype_of(arg1)
     if isinstance(arg2, type) and issubclass(arg2, np.generic):

@@ -55,7 +55,7 @@ def key_dtype(impl_spec: Any = None) -> dtypes.KeyDType:
 
     impl_spec  the name of the generator, or that dtype itself; None: the default generator.
 
-    Raises ValueError for an unknown name.
+    Raises ValueError for an unknown name, TypeError for what is no name.
 
     >>> lamina.random.key_dtype("threefry2x32") == lamina.random.key(0).dtype
     True
@@ -64,6 +64,8 @@ def key_dtype(impl_spec: Any = None) -> dtypes.KeyDType:
         impl_spec = config.default_prng_impl.value
     if isinstance(impl_spec, dtypes.KeyDType):
         return impl_spec
+    if not isinstance(impl_spec, str):
+        raise TypeError(f"unrecognized type {type(impl_spec)} for specifying PRNG implementation.")
     if impl_spec not in dtypes.KEYS:
         known = ", ".join(f'"{name}"' for name in dtypes.KEYS)
         raise ValueError(
@@ -86,7 +88,7 @@ def key(seed: int | ArrayLike, *, impl: str | None = None, dtype: Any = None) ->
     ()
     """
     to = key_dtype(_one_of("key", impl, dtype))
-    return _wrapped(_seed_words(seed, to), to)
+    return _wrapped(_seed_words("key", seed, to), to)
 
 
 def _one_of(name: str, impl: Any, dtype: Any) -> Any:
@@ -115,11 +117,11 @@ def PRNGKey(seed: int | ArrayLike, *, impl: str | None = None) -> Array:
     [0, 42]
     """
     to = key_dtype(impl)
-    words = _seed_words(seed, to)
+    words = _seed_words("PRNGKey", seed, to)
     return _wrapped(words, to) if config.enable_custom_prng.value else words
 
 
-def _seed_words(seed: Any, to: dtypes.KeyDType) -> Array:
+def _seed_words(function: str, seed: Any, to: dtypes.KeyDType) -> Array:
     hashed = to.impl in GENERATORS
     repeated = 1 if hashed else to.words // 2
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
@@ -131,11 +133,14 @@ def _seed_words(seed: Any, to: dtypes.KeyDType) -> Array:
         high = bits >> 32 if wide else 0
         words = jnp.asarray(np.array([high, bits % 2**32] * repeated, np.uint32))
         return _hashed(words, impl=to.impl) if hashed else words
+    if is_array_like(seed) and (get_aval(seed).shape or is_key(seed)):
+        shown = "keys" if is_key(seed) else get_aval(seed).str_short()
+        raise TypeError(
+            f"{function} accepts a scalar seed, but was given {shown}. Use {library}.vmap for several seeds"
+        )
     if not is_array_like(seed) or not dtypes.is_integer(get_aval(seed).dtype):
         shown = get_aval(seed).str_short() if is_array_like(seed) else repr(seed)
         raise TypeError(f"PRNG key seed must be an integer; got {shown}")
-    if get_aval(seed).shape:
-        raise TypeError(f"PRNG key seed must be a scalar; got {get_aval(seed).str_short()}.")
     pair = _seeded(seed)
     if hashed:
         return _hashed(pair, impl=to.impl)

@@ -21,7 +21,7 @@ def cholesky(x: Any, *, symmetrize_input: bool = True) -> Array:
     x                 floats or complex numbers of shape (..., n, n).
     symmetrize_input  takes (x + x^H) / 2; otherwise only the lower triangle is read.
 
-    Raises TypeError or ValueError where matrices are not square; NotImplementedError for integers.
+    Raises TypeError or ValueError where matrices are not square, or for integers.
 
     >>> print(lax.linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]])))
     [[2. 0.]

@@ -157,10 +157,10 @@ def _jvp(primals: Any, tangents: Any, *, pivoting: bool, full_matrices: bool) ->
     # Walter & Lehmann, "Algorithmic differentiation of linear algebra functions" (2012).
     (x,), (dx,) = primals, tangents
     *_, m, n = x.shape
-    if m < n or (full_matrices and m != n):
+    if full_matrices and m > n:
         raise NotImplementedError(
-            "Unimplemented case of QR decomposition derivative: of a matrix with more columns than "
-            "rows, or of one that is not square with full_matrices=True"
+            "Unimplemented case of QR decomposition derivative: of a matrix with more rows than columns "
+            "and full_matrices=True"
         )
     q, r, *order = qr_p.bind(x, pivoting=pivoting, full_matrices=False)
     if pivoting:
@@ -168,7 +168,9 @@ def _jvp(primals: Any, tangents: Any, *, pivoting: bool, full_matrices: bool) ->
             order[0], x.shape, (*range(len(x.shape) - 2), len(x.shape) - 1)
         )
         dx = lax.take_along_axis(dx, index, len(x.shape) - 1, mode="promise_in_bounds")
-    scaled = lax.linalg.triangular_solve(r, dx, left_side=False, lower=False)
+    # Of a wide matrix q and the first columns of r are those of its first columns; the others are q^H x.
+    first, others = (r[..., :m], r[..., m:]) if m < n else (r, None)
+    scaled = lax.linalg.triangular_solve(first, dx[..., :m] if m < n else dx, left_side=False, lower=False)
     inner = matmul(adjoint(q), scaled)
     below = tril(inner, -1)
     turned = lax.sub(below, adjoint(below))  # q^H dq, which is skew
@@ -176,7 +178,10 @@ def _jvp(primals: Any, tangents: Any, *, pivoting: bool, full_matrices: bool) ->
         imaginary = lax.sub(inner, lax.convert_element_type(lax.real(inner), x.dtype))
         turned = lax.add(turned, lax.mul(eye_like(inner), imaginary))
     dq = lax.add(matmul(q, lax.sub(turned, inner)), scaled)
-    dr = matmul(lax.sub(inner, turned), r)
+    dr = matmul(lax.sub(inner, turned), first)
+    if others is not None:
+        of_others = lax.sub(matmul(adjoint(q), dx[..., m:]), matmul(turned, others))
+        dr = lax.concatenate([dr, of_others], len(x.shape) - 1)
     zeros = [Zero(get_aval(p).to_tangent_aval()) for p in order]
     return [q, r, *order], [dq, dr, *zeros]
 

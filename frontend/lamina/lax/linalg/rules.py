@@ -33,10 +33,10 @@ def check_matrix(name: str, x: ShapedArray, square: bool = False) -> None:
 
 
 def check_type(name: str, x: ShapedArray) -> None:
-    """Raises NotImplementedError for a dtype that LAPACK does not compute with."""
+    """Raises TypeError for a dtype that LAPACK does not compute with."""
     if x.dtype not in MATRIX_TYPES.dtypes:
-        raise NotImplementedError(
-            f"{name} is not implemented for dtype {x.dtype.name}: convert to one of "
+        raise TypeError(
+            f"{name} does not accept dtype {x.dtype.name}: convert to one of "
             f"{MATRIX_TYPES.names}"
         )
 

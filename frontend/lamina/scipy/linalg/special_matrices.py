@@ -243,10 +243,14 @@ def fiedler_companion(a: ArrayLike) -> Array:
 
     a  a vector of coefficients.
 
+    Raises ValueError where there are none.
+
     >>> lamina.scipy.linalg.fiedler_companion(jnp.array([1.0, -3.0, 2.0])).shape
     (2, 2)
     """
     a = _vector("fiedler_companion", a)
+    if not a.shape[-1]:
+        raise ValueError(f"fiedler_companion needs at least one coefficient, got an array of shape {a.shape}")
     n = a.shape[-1] - 1
     if n < 1:
         return lax.full((*a.shape[:-1], 0, 0), 0, a.dtype)
@@ -322,9 +326,13 @@ def helmert(n: int, full: bool = False) -> Array:
     n     the size.
     full  (n, n) instead of (n - 1, n).
 
+    Raises ValueError where n is not positive.
+
     >>> lamina.scipy.linalg.helmert(4).shape
     (3, 4)
     """
+    if n < 1:
+        raise ValueError(f"helmert: n must be a positive integer, got {n}")
     rows = np.tril(np.ones((n, n)), -1) - np.diag(np.arange(n))
     rows[0] = 1
     rows /= np.sqrt(np.array([n, *(i * (i + 1.0) for i in range(1, n))]))[:, None]
@@ -347,7 +355,9 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
     values = np.exp(-2j * np.pi * (np.outer(i, i) % max(n, 1)) / max(n, 1))
     if scale:
         values /= n if scale == "n" else np.sqrt(n)
-    kind = np.complex128 if dtype is None else np.dtype(dtype)
+    kind = np.dtype(np.complex128 if dtype is None else dtype)
+    if not dtypes.is_complex(kind):
+        raise ValueError(f"dft: dtype must be a complex floating-point type, got {kind.name}")
     return asarray(values.astype(dtypes.canonicalize(kind)))
 
 
