@@ -95,7 +95,7 @@ class Missing:
     def __init__(self, name: str, *class_of_it: Any) -> None:
         """By name; or what a class statement makes of one, which is missing, too."""
         self._name = name
-        self.__name__ = name.rpartition(".")[2]
+        self.__name__ = self.__qualname__ = name.rpartition(".")[2]
 
     def _used(self, *args: Any, **kwargs: Any) -> Any:
         if _running:
@@ -351,6 +351,10 @@ _FIXED = {
     "jax._src.random.prng.prngs": {
         name: Missing(f"jax._src.random.prng.prngs[{name!r}]") for name in ("threefry2x32", "rbg", "unsafe_rbg")
     },
+    "jax._src.lax.control_flow.common": types.SimpleNamespace(
+        _dedup_consts=types.SimpleNamespace(cache_clear=lambda: None),
+        _pad_constvars=types.SimpleNamespace(cache_clear=lambda: None),
+    ),
     "jax._src.lib.version": (0, 12, 0),
     "jax._src.lib.ifrt_version": 10**6,
     "jax._src.lib.jaxlib_extension_version": 10**6,
