@@ -8,7 +8,7 @@ from math import lcm, prod
 from typing import NamedTuple
 
 from lamina.dialects.vendors import ir
-from lamina.passes.stablehlo.analysis.facts import ints
+from lamina.passes.stablehlo.analysis.facts import defining, ints
 
 _LEAST_ROW = 8  # code: elements of parts that lie side by side, on average
 _MOST_COLUMNS = 8  # code: of an array that is put together from columns, each of which is done in vectors
@@ -20,6 +20,14 @@ class Boundaries(NamedTuple):
 
     at: frozenset[int]
     step: int = 1
+
+
+class Rotation(NamedTuple):
+    """An array of which indices along a dimension begin at a place and go on from the first after the last."""
+
+    operand: ir.Value
+    dim: int
+    begin: int
 
 
 _NO_BOUNDARIES = Boundaries(frozenset())
@@ -39,6 +47,23 @@ def cuts_of(op: ir.Operation) -> Cuts | None:
         ends = accumulate(operand.type.shape[dim] for operand in op.operands)
         return _within(op, {dim: Boundaries(frozenset(ends))})
     return _cuts_of_pad(op) if op.name == "stablehlo.pad" else None
+
+
+def rotation_of(op: ir.Operation) -> Rotation | None:
+    """What a concatenation of both parts of an array, the last one first, turns by how much."""
+    if op.name != "stablehlo.concatenate" or len(op.operands) != 2:
+        return None
+    dim = ir.IntegerAttr(op.attributes["dimension"]).value
+    slices = [defining(operand) for operand in op.operands]
+    if any(part is None or part.name != "stablehlo.slice" for part in slices):
+        return None
+    last, first = slices
+    of = last.operands[0]
+    if first.operands[0] != of or of.type != op.results[0].type:
+        return None
+    begin, end = ints(last, "start_indices")[dim], ints(last, "limit_indices")[dim]
+    is_all = end == of.type.shape[dim] and ints(first, "limit_indices")[dim] == begin
+    return Rotation(of, dim, begin) if is_all and not any(ints(first, "start_indices")) else None
 
 
 def _cuts_of_pad(pad: ir.Operation) -> Cuts | None:

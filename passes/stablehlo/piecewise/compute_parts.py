@@ -20,6 +20,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
+from lamina.dialects import stablehlo as hlo
 from lamina.dialects.attributes import updated_arguments
 from lamina.dialects.types import shape_of
 from lamina.dialects.vendors import ir, tensor
@@ -34,8 +37,11 @@ from lamina.passes.stablehlo.piecewise.boundaries import (
     joined,
     moved,
     parts,
+    rotation_of,
 )
 from lamina.passes.stablehlo.piecewise.parts_of_values import Box, Parts, Range, range_of, sizes_of
+
+_LONG = 32  # shape: elements of a row, beside which finding it is little
 
 
 class ComputeParts(Pass):
@@ -72,13 +78,32 @@ class _Parts(Parts):
         super().__init__()
         self.count = 0
         self._updated = updated
-        self._is_in_place = False
+        self._over: ir.Value | None = None
         self._wholes: dict[ir.Value, ir.Value] = {}
 
     def is_made_again(self, value: ir.Value) -> bool:
         """Whether it may be a part of the argument that is overwritten, which is read just before that."""
-        op = defining(value) if self._is_in_place else None
+        op = defining(value) if self._over is not None else None
         return op is not None and (op.name == "stablehlo.slice" or is_elementwise(op))
+
+    def made_by(self, op: ir.Operation, box: Box) -> ir.Value | None:
+        """As of any parts; of rotated rows, those that each row of the box is made of."""
+        rotation, sizes = rotation_of(op), sizes_of(box)
+        if rotation is None or not _rotates_rows(op, self._over):
+            return super().made_by(op, box)
+        dim = rotation.dim
+        if sizes[dim] != op.results[0].type.shape[dim]:
+            return super().made_by(op, box)
+        rows = (np.arange(sizes[dim], dtype=np.int32) + rotation.begin) % sizes[dim]
+        return hlo.gather(
+            self.part(rotation.operand, box),
+            hlo.constant(rows[:, None]),
+            offset_dims=[n for n in range(len(sizes)) if n != dim],
+            collapsed_slice_dims=[dim],
+            start_index_map=[dim],
+            index_vector_dim=1,
+            slice_sizes=[1 if n == dim else size for n, size in enumerate(sizes)],
+        )
 
     def whole(self, value: ir.Value) -> ir.Value:
         """A value put together from its parts; itself if it has no boundaries."""
@@ -88,12 +113,12 @@ class _Parts(Parts):
         return known
 
     def _put_together(self, value: ir.Value) -> ir.Value:
-        cuts = _all_cuts(value)
+        cuts = _all_cuts(value, self._updated)
         if not cuts:
             return value
         shape = shape_of(value.type)
         updated, self._updated = self._updated, None
-        self._is_in_place = updated is not None
+        self._over = updated
         result = updated or tensor.EmptyOp(list(shape), value.type.element_type).result
         for box in _boxes(shape, cuts):
             (offsets, _, steps), sizes = zip(*box, strict=True), sizes_of(box)
@@ -108,9 +133,11 @@ class _Parts(Parts):
         return result
 
 
-def _all_cuts(value: ir.Value) -> Cuts:
-    """Where the element-wise ops that make a value have boundaries, and what is put together of what they read."""
+def _all_cuts(value: ir.Value, updated: ir.Value | None) -> Cuts:
+    """Where the element-wise ops that make a value, which overwrites `updated`, have boundaries, and what is put
+    together of what they read; without those of rotated rows, where there are others."""
     cuts: Cuts = {}
+    of_others: set[int] = set()  # dimensions with boundaries that are not of rotated rows
     if not isinstance(value.type, ir.RankedTensorType) or 0 in value.type.shape:
         return cuts
     seen: set[tuple[ir.Value, tuple[int, ...]]] = set()
@@ -130,8 +157,24 @@ def _all_cuts(value: ir.Value) -> Cuts:
         together = cuts if inside is None else joined(cuts, inside)
         if inside is not None and parts(together) <= MOST_BOXES:
             cuts = together
+            if not _rotates_rows(op, updated):
+                of_others.update(inside)
             work += [(operand, begin) for operand, begin in _starts(op, start)]
+    if of_others:
+        return {dim: boundaries for dim, boundaries in cuts.items() if dim in of_others}
     return cuts
+
+
+def _rotates_rows(op: ir.Operation, updated: ir.Value | None) -> bool:
+    """Whether an op rotates an argument along another dimension than the last, whose rows are long; not one that is
+    overwritten meanwhile."""
+    rotation = rotation_of(op)
+    if rotation is None or defining(rotation.operand) is not None:
+        return False
+    if updated is not None and rotation.operand == updated:
+        return False
+    shape = shape_of(rotation.operand.type)
+    return rotation.dim < len(shape) - 1 and shape[-1] >= _LONG
 
 
 def _starts(op: ir.Operation, start: tuple[int, ...]) -> Iterator[tuple[ir.Value, tuple[int, ...]]]:

@@ -191,3 +191,37 @@ func.func @padded_in_five_dimensions(%x: tensor<4x5x6x7x8xf32>) -> tensor<6x7x8x
   %p = stablehlo.pad %x, %z, low = [1, 1, 1, 1, 1], high = [1, 1, 1, 1, 1], interior = [0, 0, 0, 0, 0] : (tensor<4x5x6x7x8xf32>, tensor<f32>) -> tensor<6x7x8x9x10xf32>
   return %p : tensor<6x7x8x9x10xf32>
 }
+
+// -----
+
+// Rows that are rotated are looked up where columns are cut: three parts, not nine. Alone they are cut.
+// CHECK-LABEL: func.func @rotated
+// CHECK-DAG: stablehlo.constant dense<{{\[}}[3], [0], [1], [2]]> : tensor<4x1xi32>
+// CHECK-DAG: tensor.insert_slice {{.*}}[0, 0] [4, 1]
+// CHECK-DAG: tensor.insert_slice {{.*}}[0, 1] [4, 39]
+// CHECK-NOT: tensor.insert_slice
+// CHECK: return
+func.func @rotated(%x: tensor<4x40xf32>) -> tensor<4x40xf32> {
+  %0 = stablehlo.slice %x [3:4, 0:40] : (tensor<4x40xf32>) -> tensor<1x40xf32>
+  %1 = stablehlo.slice %x [0:3, 0:40] : (tensor<4x40xf32>) -> tensor<3x40xf32>
+  %rows = stablehlo.concatenate %0, %1, dim = 0 : (tensor<1x40xf32>, tensor<3x40xf32>) -> tensor<4x40xf32>
+  %2 = stablehlo.slice %x [0:4, 39:40] : (tensor<4x40xf32>) -> tensor<4x1xf32>
+  %3 = stablehlo.slice %x [0:4, 0:39] : (tensor<4x40xf32>) -> tensor<4x39xf32>
+  %columns = stablehlo.concatenate %2, %3, dim = 1 : (tensor<4x1xf32>, tensor<4x39xf32>) -> tensor<4x40xf32>
+  %sum = stablehlo.add %rows, %columns : tensor<4x40xf32>
+  return %sum : tensor<4x40xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @rotated_alone
+// CHECK-NOT: stablehlo.gather
+// CHECK-COUNT-2: tensor.insert_slice
+// CHECK: return
+func.func @rotated_alone(%x: tensor<4x40xf32>) -> tensor<4x40xf32> {
+  %0 = stablehlo.slice %x [3:4, 0:40] : (tensor<4x40xf32>) -> tensor<1x40xf32>
+  %1 = stablehlo.slice %x [0:3, 0:40] : (tensor<4x40xf32>) -> tensor<3x40xf32>
+  %rows = stablehlo.concatenate %0, %1, dim = 0 : (tensor<1x40xf32>, tensor<3x40xf32>) -> tensor<4x40xf32>
+  %sum = stablehlo.add %rows, %x : tensor<4x40xf32>
+  return %sum : tensor<4x40xf32>
+}
