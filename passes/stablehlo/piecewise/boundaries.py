@@ -8,7 +8,7 @@ from math import lcm, prod
 from typing import NamedTuple
 
 from lamina.dialects.vendors import ir
-from lamina.passes.stablehlo.analysis.facts import defining, ints
+from lamina.passes.stablehlo.analysis.facts import ints, made_by
 
 _LEAST_ROW = 8  # code: elements of parts that lie side by side, on average
 _MOST_COLUMNS = 8  # code: of an array that is put together from columns, each of which is done in vectors
@@ -54,10 +54,9 @@ def rotation_of(op: ir.Operation) -> Rotation | None:
     if op.name != "stablehlo.concatenate" or len(op.operands) != 2:
         return None
     dim = ir.IntegerAttr(op.attributes["dimension"]).value
-    slices = [defining(operand) for operand in op.operands]
-    if any(part is None or part.name != "stablehlo.slice" for part in slices):
+    last, first = (made_by(operand, "stablehlo.slice") for operand in op.operands)
+    if last is None or first is None:
         return None
-    last, first = slices
     of = last.operands[0]
     if first.operands[0] != of or of.type != op.results[0].type:
         return None
