@@ -68,6 +68,10 @@ class Schedule(NamedTuple):
             return len(self.loops[group.start])
         return min(self.shared[number] for number in group[:-1])
 
+    def outer(self, number: int) -> int:
+        """How many leading loops of a statement are not its own alone: tasks, and loops that neighbours share."""
+        return max(self.tasks[number][0], *self.shared[max(0, number - 1) : number + 1], 0)
+
 
 def walked(statement: Statement, loops: Sequence[Loop], level: int) -> int:
     """How many positions a loop walks: those of a block, where one of its dimension stands around it, else all."""
@@ -133,7 +137,7 @@ def unroll(schedule: Schedule, number: int, dimension: int) -> Schedule:
     times."""
     loops = schedule.loops[number]
     at = next(at for at, loop in enumerate(loops) if loop[:2] == (dimension, 1))
-    if at < max(schedule.tasks[number][0], *schedule.shared[max(0, number - 1) : number + 1], 0):
+    if at < schedule.outer(number):
         raise Illegal(f"s{number}: {DIMENSIONS[dimension]} is a task, or a loop of others, too")
     changed = (*loops[:at], loops[at]._replace(unrolled=True), *loops[at + 1 :])
     _check_cover(schedule.nest.statements[number], changed, f"s{number}")

@@ -27,10 +27,9 @@ def unrolled(schedule: Schedule) -> Schedule:
 def _short(schedule: Schedule, number: int) -> list[int]:
     """The dimensions to unroll of a statement."""
     statement = schedule.nest.statements[number]
-    own = max(schedule.tasks[number][0], *schedule.shared[max(0, number - 1) : number + 1], 0)
     ops = statement.ops + len(statement.accesses)
     found: list[int] = []
-    for loop in reversed(schedule.loops[number][own:]):
+    for loop in reversed(schedule.loops[number][schedule.outer(number) :]):
         extent = statement.extents[loop.dimension]
         if loop.step > 1 or extent >= _SHORT:
             return found

@@ -162,11 +162,7 @@ def print(
     x is 1.0
     """
     done = functools.partial(_formatted, _write, skip_format_check, ordered, partitioned)
-    if fmt is None:
-        _check_options("print", args, kwargs)
-        return done
-    done(fmt, *args, **kwargs)
-    return None
+    return _done_or_asked("print", done, fmt, args, kwargs)
 
 
 def log(
@@ -189,8 +185,15 @@ def log(
     >>> lamina.debug.log("x is {}", jnp.ones(2))
     """
     done = functools.partial(_formatted, _log_line, skip_format_check, ordered, partitioned)
+    return _done_or_asked("log", done, fmt, args, kwargs)
+
+
+def _done_or_asked(
+    what: str, done: Callable[..., None], fmt: str | None, args: Any, kwargs: Any
+) -> Callable[..., None] | None:
+    """Does it with a format string; without one, what does it is for the caller to be given one."""
     if fmt is None:
-        _check_options("log", args, kwargs)
+        _check_options(what, args, kwargs)
         return done
     done(fmt, *args, **kwargs)
     return None

@@ -33,6 +33,7 @@ from lamina.passes.stablehlo.piecewise.boundaries import (
     MOST_BOXES,
     Boundaries,
     Cuts,
+    Rotation,
     cuts_of,
     joined,
     moved,
@@ -88,12 +89,10 @@ class _Parts(Parts):
 
     def made_by(self, op: ir.Operation, box: Box) -> ir.Value | None:
         """As of any parts; of rotated rows, those that each row of the box is made of."""
-        rotation, sizes = rotation_of(op), sizes_of(box)
-        if rotation is None or not _rotates_rows(op, self._over):
+        rotation = _rotated_rows(op, self._over)
+        if rotation is None or box[rotation.dim] != (0, op.results[0].type.shape[rotation.dim], 1):
             return super().made_by(op, box)
-        dim = rotation.dim
-        if sizes[dim] != op.results[0].type.shape[dim]:
-            return super().made_by(op, box)
+        dim, sizes = rotation.dim, sizes_of(box)
         rows = (np.arange(sizes[dim], dtype=np.int32) + rotation.begin) % sizes[dim]
         return hlo.gather(
             self.part(rotation.operand, box),
@@ -157,7 +156,7 @@ def _all_cuts(value: ir.Value, updated: ir.Value | None) -> Cuts:
         together = cuts if inside is None else joined(cuts, inside)
         if inside is not None and parts(together) <= MOST_BOXES:
             cuts = together
-            if not _rotates_rows(op, updated):
+            if _rotated_rows(op, updated) is None:
                 of_others.update(inside)
             work += [(operand, begin) for operand, begin in _starts(op, start)]
     if of_others:
@@ -165,16 +164,16 @@ def _all_cuts(value: ir.Value, updated: ir.Value | None) -> Cuts:
     return cuts
 
 
-def _rotates_rows(op: ir.Operation, updated: ir.Value | None) -> bool:
-    """Whether an op rotates an argument along another dimension than the last, whose rows are long; not one that is
-    overwritten meanwhile."""
+def _rotated_rows(op: ir.Operation, updated: ir.Value | None) -> Rotation | None:
+    """What an op rotates, if that is an argument along another dimension than the last, whose rows are long; not one
+    that is overwritten meanwhile."""
     rotation = rotation_of(op)
     if rotation is None or defining(rotation.operand) is not None:
-        return False
+        return None
     if updated is not None and rotation.operand == updated:
-        return False
+        return None
     shape = shape_of(rotation.operand.type)
-    return rotation.dim < len(shape) - 1 and shape[-1] >= _LONG
+    return rotation if rotation.dim < len(shape) - 1 and shape[-1] >= _LONG else None
 
 
 def _starts(op: ir.Operation, start: tuple[int, ...]) -> Iterator[tuple[ir.Value, tuple[int, ...]]]:
