@@ -77,7 +77,10 @@ def test_meshes_and_shardings():
     assert layout.with_layout_constraint(x, layout.Layout((0,))) is x
     with pytest.raises(NotImplementedError, match="row-major"):
         layout.with_layout_constraint(x[None], layout.Layout((1, 0)))
-    assert pjit.pjit is lamina.jit
+    with lamina.make_mesh((1,), ("x",)):
+        doubled = pjit.pjit(lambda v: v + v, in_shardings=P("x"), out_shardings=P("x"))(x)
+    np.testing.assert_array_equal(doubled, x + x)
+    assert doubled.sharding.spec == P("x")
 
 
 def test_einsum_with_a_product_of_ones_own():
