@@ -119,7 +119,7 @@ libraries: $(FOR_TESTS)  ## run pinned libraries for JAX on lamina, compare with
 	$(LIBRARIES) test/libraries/run.py --plugin $(PROGRAMS)
 
 jax-check: $(FOR_TESTS)  ## JAX's own tests on lamina: CHECKOUT=jax TESTS="lax_test nn_test"
-	$(BIN)/python test/jax_check.py $(CHECKOUT) $(TESTS)
+	$(BIN)/python test/jax_check.py $(CHECKOUT) $(TESTS) $(if $(DEVICES),--devices $(DEVICES))
 
 wheel-smoke: $(FOR_TESTS)  ## build the wheel, try it in a clean environment
 	rm -rf dist build/smoke && mkdir -p build/smoke/elsewhere

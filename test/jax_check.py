@@ -1,6 +1,7 @@
 """JAX's own tests on lamina as JAX's backend, beside JAX's CPU backend.
 
     make jax-check CHECKOUT=~/jax TESTS="lax_test nn_test"          # a checkout of the JAX that is installed
+    make jax-check CHECKOUT=~/jax TESTS="pmap_test pjit_test" DEVICES=8
     .venv/bin/python test/jax_check.py ~/jax lax_test --cases 10 --json out/jax.json
 
 Each file of `CHECKOUT/tests` (by default all but those for other hardware) runs twice, with JAX_PLATFORMS
@@ -78,11 +79,14 @@ def main() -> None:
     parser.add_argument("checkout", type=Path, help="a checkout of JAX's repository")
     parser.add_argument("tests", nargs="*", help="names of files in tests/, without .py")
     parser.add_argument("--cases", type=int, default=1, help="of each product of parameters")
+    parser.add_argument("--devices", type=int, help="of this machine's CPU; default: those a file asks for")
     parser.add_argument("--seconds", type=float, default=1800, help="the longest that a file may take")
     parser.add_argument("--json", type=Path, help="where to write all outcomes")
     given = parser.parse_args()
     if not (given.checkout / "tests").is_dir():
         parser.error(f"{given.checkout} is no checkout of JAX: it has no folder tests")
+    if given.devices:
+        os.environ["JAX_NUM_CPU_DEVICES"] = str(given.devices)
     names = given.tests or files(given.checkout)
     jobs = [(name, platform) for name in names for platform in ("cpu", "lamina")]
     with ThreadPoolExecutor(os.cpu_count()) as pool:

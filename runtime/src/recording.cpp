@@ -4,6 +4,7 @@
 // but who collects keeps the list whole.
 #include "recording.h"
 
+#include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -27,7 +28,9 @@ struct OfThread {
 };
 
 std::atomic<int> recordings{0};
-std::mutex mutex;  // of what follows
+thread_local std::shared_ptr<OfThread> of_thread;
+std::mutex mutex;       // of what follows
+int64_t forked_ns = 0;  // when this process began, if it is a fork of another
 
 std::vector<std::shared_ptr<OfThread>>& threads() {
   static auto* const all = new std::vector<std::shared_ptr<OfThread>>;
@@ -48,17 +51,16 @@ int64_t epoch_ns() {
 }
 
 OfThread& of_this_thread() {
-  thread_local const std::shared_ptr<OfThread> own = [] {
-    auto made = std::make_shared<OfThread>();
-    made->record.id = syscall(SYS_gettid);
+  if (of_thread == nullptr) {
+    of_thread = std::make_shared<OfThread>();
+    of_thread->record.id = syscall(SYS_gettid);
     char name[16] = {};
     prctl(PR_GET_NAME, name);
-    made->record.name = name;
+    of_thread->record.name = name;
     const std::lock_guard guard(mutex);
-    threads().push_back(made);
-    return made;
-  }();
-  return *own;
+    threads().push_back(of_thread);
+  }
+  return *of_thread;
 }
 
 void keep(int64_t name, int64_t begin_ns) {
@@ -82,6 +84,21 @@ void clear() {
   }
 }
 
+// A forked child records nothing of what its parent does. The lists of threads that it does not
+// have stay as they are, since a thread may have been writing.
+void forget_parent() {
+  recordings.store(0);
+  new auto(std::move(threads()));
+  threads().clear();
+  of_thread.reset();
+  forked_ns = epoch_ns();
+  mutex.unlock();
+}
+
+// Registered before any other, so that this lock, under which no other is asked for, is taken last.
+[[maybe_unused]] const int at_fork =
+    pthread_atfork([] { mutex.lock(); }, [] { mutex.unlock(); }, forget_parent);
+
 }  // namespace
 
 bool is_recording() { return recordings.load(std::memory_order_relaxed) != 0; }
@@ -95,6 +112,7 @@ int64_t begin_recording() {
 
 Recording end_recording(int64_t begin_ns) {
   const std::lock_guard guard(mutex);
+  if (begin_ns < forked_ns) return {};  // the parent's
   Recording result;
   for (const auto& thread : threads()) {
     const std::lock_guard own(thread->lock);

@@ -27,6 +27,16 @@ class PluginError(Exception):
 @contextlib.contextmanager
 def as_statuses() -> Iterator[None]:
     """Errors of the compiler, of the loader and of Python as PluginError with their codes."""
+    try:
+        yield
+    except PluginError:
+        raise
+    except Exception as error:
+        raise _status_of(error) from error
+
+
+def _status_of(error: Exception) -> PluginError:
+    """Asked where something failed: programs that are found in the store need no MLIR, which these load."""
     from lamina.dialects.parse_error import ParseError
     from lamina.passes.base import CompileError, PassError
     from lamina.runtime.artifact import ArtifactError
@@ -42,12 +52,7 @@ def as_statuses() -> Iterator[None]:
         (LoadError, "FAILED_PRECONDITION"),
         (MemoryError, "RESOURCE_EXHAUSTED"),
     )
-    try:
-        yield
-    except PluginError:
-        raise
-    except Exception as error:
-        for of, code in codes:
-            if isinstance(error, of):
-                raise PluginError(code, str(error)) from error
-        raise PluginError("INTERNAL", f"{type(error).__name__}: {error}") from error
+    for of, code in codes:
+        if isinstance(error, of):
+            return PluginError(code, str(error))
+    return PluginError("INTERNAL", f"{type(error).__name__}: {error}")

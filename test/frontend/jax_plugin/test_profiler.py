@@ -3,6 +3,9 @@
 import gzip
 import itertools
 import json
+import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -115,3 +118,34 @@ def test_who_waits_for_a_short_call_does_it(tmp_path):
             return
         if time.monotonic() > until:
             pytest.fail("another thread did all calls")
+
+
+_FORKING = """
+import os, sys
+import jax, numpy as np
+f, x = jax.jit(lambda x: x @ x), np.ones((200, 200), np.float32)
+wanted = np.asarray(f(x))
+jax.profiler.start_trace(sys.argv[1] + "/parent")
+f(x).block_until_ready()
+child = os.fork()
+if child == 0:
+    jax.profiler.stop_trace()
+    jax.profiler.start_trace(sys.argv[1] + "/child")
+    np.testing.assert_array_equal(f(x), wanted)
+    jax.profiler.stop_trace()
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+f(x).block_until_ready()
+jax.profiler.stop_trace()
+"""
+
+
+def test_a_forked_child_records_its_own_calls(tmp_path):
+    environment = {**os.environ, "JAX_PLATFORMS": "lamina"}
+    command = [sys.executable, "-c", _FORKING, str(tmp_path)]
+    subprocess.run(command, env=environment, check=True, timeout=200)
+    *of_child, of_parent = sorted((tmp_path / "parent").rglob("*.trace.json.gz"))  # by their seconds
+    assert not any(map(_ours, of_child))
+    _check_kernels(_ours(of_parent), 2)
+    (file,) = (tmp_path / "child").rglob("*.trace.json.gz")
+    _check_kernels(_ours(file), 1)

@@ -54,6 +54,15 @@ except jax.errors.JaxRuntimeError as error:
     assert lines[4].startswith("UNIMPLEMENTED: ") and "register_ffi_target('early') takes a PyCapsule" in lines[4]
 
 
+def test_programs_in_the_store_need_no_mlir(tmp_path):
+    code = """
+import sys, jax
+print(jax.jit(lambda x: x + 1)(1), "lamina.dialects.vendors" in sys.modules)
+"""
+    environment = {"LAMINA_CACHE": "1", "LAMINA_CACHE_DIR": str(tmp_path)}
+    assert [_run(code, **environment).stdout.split() for _ in range(2)] == [["2", "True"], ["2", "False"]]
+
+
 def test_register_by_hand():
     code = """
 import lamina.jax_plugin
