@@ -19,7 +19,7 @@ MACHINE := haswell
 MODULES := $(VENV)/modules-$(shell find frontend dialects passes backends runtime tools -name '*.py' | LC_ALL=C sort | \
 	cksum | cut -d' ' -f1)
 FOR_TESTS := $(VENV)/made-for-test $(MODULES)
-NATIVE := CMakeLists.txt $(wildcard $(addprefix runtime/src/,*.cpp *.h pjrt/*.cpp pjrt/*.h))
+NATIVE := CMakeLists.txt $(wildcard $(addprefix runtime/src/*/,*.cpp *.h))
 
 # Tests start many interpreters: bytecode is kept even where the shell says otherwise.
 unexport PYTHONDONTWRITEBYTECODE

@@ -37,11 +37,11 @@ from lamina.dialects.serialize import to_bytecode, to_text
 from lamina.dialects.sparse_constants import write_sparse_as_dense
 from lamina.dialects.types import DYNAMIC, byte_size, dtype_of, shape_of
 from lamina.dialects.vendors import ir
-from lamina.passes import instrumentation
-from lamina.passes.base import CompileError
-from lamina.passes.instrumentation import Instrumentation
-from lamina.passes.machine_attribute import write_machine
-from lamina.passes.pipeline import checked_if_it_fails
+from lamina.passes.framework import instrumentation
+from lamina.passes.framework.base import CompileError
+from lamina.passes.framework.instrumentation import Instrumentation
+from lamina.passes.framework.machine_attribute import write_machine
+from lamina.passes.framework.pipeline import checked_if_it_fails
 from lamina.records import Record
 from lamina.runtime.artifact import ABI_VERSION, Artifact, ArtifactError
 from lamina.runtime.store import Store, default_store

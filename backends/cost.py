@@ -17,8 +17,8 @@ from lamina.dialects.attributes import COUNTED, KIND, TRIP_COUNT
 from lamina.dialects.constants import array_of
 from lamina.dialects.types import DYNAMIC, dtype_of
 from lamina.dialects.vendors import ir, stablehlo_ext
-from lamina.passes.find import functions_of
-from lamina.passes.loops import find_ops
+from lamina.passes.emit.loops import find_ops
+from lamina.passes.framework.find import functions_of
 from lamina.passes.stablehlo.analysis.facts import DotNumbers, defining
 from lamina.passes.stablehlo.analysis.scan_order import Scan
 from lamina.records import Record

@@ -12,7 +12,7 @@ from collections import defaultdict
 from lamina.backends.cost import Counter, trip_count
 from lamina.dialects.attributes import KIND, string_of
 from lamina.dialects.vendors import ir
-from lamina.passes.find import find_ops
+from lamina.passes.framework.find import find_ops
 
 WORK = "lamina.work"
 """The attribute; where it says "little", a kernel is compiled fast."""

@@ -29,8 +29,8 @@ from lamina.backends.hlo_attributes import attributes_of, braces
 from lamina.dialects.attributes import KIND, LIBRARY, string_of
 from lamina.dialects.constants import array_of
 from lamina.dialects.vendors import ir
-from lamina.passes.base import source_frames
-from lamina.passes.find import functions_of
+from lamina.passes.framework.base import source_frames
+from lamina.passes.framework.find import functions_of
 from lamina.passes.stablehlo.collectives import collective
 from lamina.records import Record
 

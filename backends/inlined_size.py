@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import CompileError
-from lamina.passes.find import ancestors, find_ops
+from lamina.passes.framework.base import CompileError
+from lamina.passes.framework.find import ancestors, find_ops
 
 MOST_OPERATIONS = 1_000_000  # code
 _CALLEES = {"func.call": "callee", "stablehlo.composite": "decomposition"}

@@ -21,7 +21,7 @@ from lamina.backends.workers import Batch
 from lamina.dialects.attributes import MAY_ALIAS
 from lamina.dialects.interrupts import let_interrupts_in
 from lamina.dialects.vendors import ir
-from lamina.passes import instrumentation
+from lamina.passes.framework import instrumentation
 from lamina.records import Record
 from lamina.runtime.store import Store
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 
 from lamina.backends.pipelines import CPU_KERNEL_LINALG, CPU_KERNEL_PREPARE, ONLY_ON_CPUS
 from lamina.dialects.vendors import ir, rewrite
-from lamina.passes.base import CompileError
-from lamina.passes.pipeline import Pipeline
+from lamina.passes.framework.base import CompileError
+from lamina.passes.framework.pipeline import Pipeline
 
 
 def lower_to_linalg(module: ir.Module, source: str, backend: str) -> None:

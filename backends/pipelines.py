@@ -5,7 +5,7 @@ A pipeline is a tuple of pass names, each with its options in braces, our own an
 
 from __future__ import annotations
 
-from lamina.passes.machine import GPU_LAUNCH_NS
+from lamina.passes.framework.machine import GPU_LAUNCH_NS
 
 # A module as it comes from the frontend or from outside -> one function, in plain StableHLO.
 STABLEHLO_INPUT = (
@@ -202,10 +202,10 @@ ONLY_ON_CPUS = ("stablehlo-keep-factors", "stablehlo-lower-convolutions", "stabl
 CPU_KERNEL_WRITTEN = (
     ("stablehlo.concatenate", "stablehlo-compute-parts"),
     ("stablehlo.pad", "stablehlo-compute-parts"),
-    ('lamina.kind = "attention"', "linalg-write-attention{features=PRODUCT_FEATURES vector-bits=VECTOR_BITS}"),
+    ('lamina.kind = "attention"', "cpu-write-attention{features=PRODUCT_FEATURES vector-bits=VECTOR_BITS}"),
     (
         'lamina.kind = "attention_gradient"',
-        "linalg-write-attention-gradient{features=PRODUCT_FEATURES vector-bits=VECTOR_BITS}",
+        "cpu-write-attention-gradient{features=PRODUCT_FEATURES vector-bits=VECTOR_BITS}",
     ),
 )
 
@@ -251,14 +251,14 @@ CPU_KERNEL_LOOPS = (
     "func.func(linalg-generalize-named-ops)",
     "linalg-pack-short-rows{vector-bits=VECTOR_BITS}",
     "linalg-fuse-reductions{vector-bits=VECTOR_BITS}",
-    "linalg-dot-product-gemm{features=PRODUCT_FEATURES vector-bits=VECTOR_BITS}",  # the target's
+    "cpu-dot-product-gemm{features=PRODUCT_FEATURES vector-bits=VECTOR_BITS}",  # the target's
     "linalg-compute-columns{vector-bits=VECTOR_BITS}",
     "linalg-fill-lanes{vector-bits=VECTOR_BITS}",
     "linalg-tile-padded-copies",  # after what packs its factors anyway
     "linalg-pad-around",  # what could not be padded in parts
     "linalg-block-columns",
-    "linalg-multiply-panels{vector-bits=VECTOR_BITS}",
-    "linalg-block-contractions{vector-bits=VECTOR_BITS}",
+    "cpu-multiply-panels{vector-bits=VECTOR_BITS}",
+    "cpu-block-contractions{vector-bits=VECTOR_BITS}",
     "schedule-generics",
     "memref-outline-tasks",
     "func.func(scf-forall-to-for)",

@@ -9,7 +9,7 @@ import numpy as np
 from lamina.dialects import constants
 from lamina.dialects.attributes import COUNTED, KIND, TEAM, TRIP_COUNT, integer_of, string_of
 from lamina.dialects.vendors import ir
-from lamina.passes.find import ancestors, find_ops
+from lamina.passes.framework.find import ancestors, find_ops
 
 
 def main_of(planned: ir.Module) -> ir.Operation:

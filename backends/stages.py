@@ -33,12 +33,12 @@ from lamina.dialects.context import parse
 from lamina.dialects.interrupts import uninterrupted
 from lamina.dialects.serialize import to_bytecode, to_text
 from lamina.dialects.vendors import ir
-from lamina.passes import instrumentation
-from lamina.passes.base import CompileError
-from lamina.passes.find import find_ops, op_names
-from lamina.passes.instrumentation import Instrumentation
-from lamina.passes.machine_attribute import write_machine
-from lamina.passes.pipeline import Pipeline
+from lamina.passes.framework import instrumentation
+from lamina.passes.framework.base import CompileError
+from lamina.passes.framework.find import find_ops, op_names
+from lamina.passes.framework.instrumentation import Instrumentation
+from lamina.passes.framework.machine_attribute import write_machine
+from lamina.passes.framework.pipeline import Pipeline
 from lamina.runtime.artifact import Artifact
 
 FORMS = ("stablehlo", "optimized", "fused", "planned")

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from lamina.backends.machine.choice import machine_for, machine_here
-from lamina.passes.machine import REFERENCE, Machine
+from lamina.passes.framework.machine import REFERENCE, Machine
 from lamina.records import Record
 from lamina.runtime.processor import (
     LEVELS,

@@ -30,11 +30,11 @@ from lamina.backends.workers import Batch
 from lamina.core import garbage
 from lamina.dialects.serialize import to_bytecode
 from lamina.dialects.vendors import ir
-from lamina.passes import instrumentation, pipeline
-from lamina.passes.machine_attribute import write_machine
-from lamina.passes.pipeline import unchecked
-from lamina.program_key import program_key
-from lamina.program_plan import plan_program
+from lamina.jit.program_key import program_key
+from lamina.jit.program_plan import plan_program
+from lamina.passes.framework import instrumentation, pipeline
+from lamina.passes.framework.machine_attribute import write_machine
+from lamina.passes.framework.pipeline import unchecked
 
 Times = dict[str, float]
 _OF_MLIR = " of it MLIR's own passes and translation"

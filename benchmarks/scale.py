@@ -5,7 +5,7 @@
 Three things are measured on this machine: one process's step without its collectives, what a message between
 two processes takes (latency, and bytes a second), and the step itself in 1, 2 and 4 processes. The
 collectives are those of the compiled program; what each takes is what the runtime does for it
-(runtime/src/collective_exchange.cpp): so many messages one after the other, so many bytes. By default the
+(runtime/src/cpu/collective_exchange.cpp): so many messages one after the other, so many bytes. By default the
 large machines of the table have this one's messages; --latency and --bandwidth are those of a network.
 
 Each process has the same part of the batch and a core of its own (weak scaling). Where processes share

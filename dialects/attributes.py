@@ -10,7 +10,7 @@ from lamina.dialects.vendors import ir
 # Of a module, and of a control kernel's function.
 MATRIX_PRODUCTS = "lamina.matrix_products"  # kernel, library: who does them; without it, the faster
 LANES_TOGETHER = "lamina.lanes_together"  # of a module: loops over lanes stay loops over whole arrays
-MACHINE = "lamina.machine"  # of a module: the machine that it is for, see passes/machine.py
+MACHINE = "lamina.machine"  # of a module: the machine that it is for, see passes/framework/machine.py
 
 # Of a kernel's function.
 KIND = "lamina.kind"  # scalar, loop, input, rows, output, library, update, control

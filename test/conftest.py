@@ -48,7 +48,7 @@ if importlib.metadata.version("jaxlib").startswith("0.10."):
 os.environ["XLA_FLAGS"] = f"{_FLAGS} {os.environ.get('LAMINA_TEST_XLA_FLAGS', '')}"
 atexit.register(shutil.rmtree, os.environ["LAMINA_CACHE_DIR"], ignore_errors=True)
 
-from oracle_version import leave_out, summary  # noqa: E402 (beside this file: after sys.path)
+from support.oracle.version import leave_out, summary  # noqa: E402 (beside this file: after sys.path)
 
 hypothesis.settings.register_profile(
     "lamina",

@@ -15,8 +15,8 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import numpy as np
-from cuda_classes import Class, classes
-from cuda_sass import Machine, disassembled
+from support.cuda_classes import Class, classes
+from support.cuda_sass import Machine, disassembled
 
 ARCHITECTURES = ("sm_80", "sm_90a", "sm_100a")
 TABLE = Path(__file__).parents[1] / "docs" / "cuda-registers.md"
@@ -122,9 +122,9 @@ By class of kernel and architecture, as nvJitLink says: the registers of a threa
 the bytes of shared memory of a block and, as nvdisasm shows it, how many of the machine's instructions its code has,
 the most of any kernel of the class. None spills or uses local memory. Then what
 the PTX has of what makes kernels fast, accesses of 16 and 8 bytes and instructions, all of which the machine's
-code has, too (`test/cuda_sass.py`); and of that the tensor instructions, and CALL where it calls a function, as for
-quotients of extreme numbers. Where architectures differ, for each. (Of f8 for `mma.sync` the assembler makes f16 on
-these architectures, hence HMMA.)
+code has, too (`test/support/cuda_sass.py`); and of that the tensor instructions, and CALL where it calls a function,
+as for quotients of extreme numbers. Where architectures differ, for each. (Of f8 for `mma.sync` the assembler makes
+f16 on these architectures, hence HMMA.)
 `make gpu-registers` writes this page, `test_cuda_registers.py` holds it. "Benchmarks" are at the sizes
 that `make gpu-check` measures.
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from lamina.dialects.parse_error import ParseError
-from lamina.passes.base import CompileError
+from lamina.passes.framework.base import CompileError
 
 
 def command(

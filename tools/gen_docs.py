@@ -20,7 +20,7 @@ from types import ModuleType
 from lamina import callbacks, config, control_flow, lax
 from lamina.core import primitive as markers
 from lamina.core.primitive import Primitive
-from lamina.passes import registry
+from lamina.passes.framework import registry
 from lamina.tools import jax_coverage
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"

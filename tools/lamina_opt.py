@@ -25,11 +25,11 @@ from lamina.dialects.parse_error import ParseError
 from lamina.dialects.serialize import to_text
 from lamina.dialects.vendors import ir
 from lamina.interpreters.foreign_programs import limits
-from lamina.passes import instrumentation, options, registry
-from lamina.passes.base import CompileError
-from lamina.passes.find import functions_of
-from lamina.passes.machine_attribute import write_machine
-from lamina.passes.pipeline import Pipeline
+from lamina.passes.framework import instrumentation, options, registry
+from lamina.passes.framework.base import CompileError
+from lamina.passes.framework.find import functions_of
+from lamina.passes.framework.machine_attribute import write_machine
+from lamina.passes.framework.pipeline import Pipeline
 from lamina.tools.command import add_isolate, command
 from lamina.tools.expected_diagnostics import Diagnostic, check
 

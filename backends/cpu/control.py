@@ -15,7 +15,6 @@ from lamina.backends.control_program import as_program, bound_by_arguments, copi
 from lamina.backends.cpu.generate import generate
 from lamina.backends.cpu.libraries import library_kernel
 from lamina.backends.cpu.program_text import FAILED, ProgramText
-from lamina.backends.cpu.tasks_text import DECLARATION, pack, run, unpack
 from lamina.backends.lowering import run_pipeline
 from lamina.backends.pipelines import CPU_CONTROL, CPU_CONTROL_VECTORS, CPU_LANES, KERNEL_PLACES
 from lamina.backends.planned import is_scalar, kernels_of, main_of
@@ -29,7 +28,8 @@ from lamina.dialects.attributes import (
     integer_of,
 )
 from lamina.dialects.vendors import ir
-from lamina.passes.find import find_ops
+from lamina.passes.framework.find import find_ops
+from lamina.passes.kernels.cpu.emit.tasks_text import DECLARATION, pack, run, unpack
 
 _ALIGNMENT = 64
 _DECLARED = re.compile(r"^declare [^@]*@([\w.$]+)\(.*$", re.MULTILINE)

@@ -18,10 +18,10 @@ from lamina.backends.pipelines import (
 from lamina.backends.target import Target
 from lamina.dialects.attributes import CANDIDATES, MACHINE, SCHEDULE
 from lamina.dialects.vendors import ir, math, translate_to_llvm_ir
-from lamina.passes.find import find_ops
+from lamina.passes.framework.find import find_ops
+from lamina.passes.framework.machine_attribute import write_machine
 from lamina.passes.llvm.finish_kernel import FinishKernel
 from lamina.passes.llvm.limit_inlining import LimitInlining
-from lamina.passes.machine_attribute import write_machine
 from lamina.passes.memref.vectorize_loops import IN_ORDER, OF_VECTORS
 from lamina.records import Record
 

@@ -36,9 +36,9 @@ from lamina.backends.target import Target
 from lamina.dialects.attributes import KIND, LIBRARY, string_of
 from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
+from lamina.passes.framework.machine_attribute import machine_of, write_machine
+from lamina.passes.framework.pipeline import checked_if_it_fails
 from lamina.passes.llvm.limit_inlining import LimitInlining
-from lamina.passes.machine_attribute import machine_of, write_machine
-from lamina.passes.pipeline import checked_if_it_fails
 from lamina.records import Record
 
 _CONVOLUTION = "stablehlo.convolution"

@@ -13,19 +13,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
-from lamina.backends.cpu.collectives import collective_kernel
-from lamina.backends.cpu.fft import fft_kernel
-from lamina.backends.cpu.lapack import lapack_kernel
 from lamina.backends.cpu.products import product_kernel
-from lamina.backends.cpu.recurrence import recurrence_kernel
-from lamina.backends.cpu.scan import scan_kernel
-from lamina.backends.cpu.small_matrices import small_matrices_kernel
-from lamina.backends.cpu.tasks_text import DECLARATION, pack, run, unpack
 from lamina.backends.target import Target
 from lamina.dialects.attributes import LIBRARY, string_of
 from lamina.dialects.vendors import ir
-from lamina.passes.base import CompileError
-from lamina.passes.machine import SIZES, Machine
+from lamina.passes.framework.base import CompileError
+from lamina.passes.framework.machine import SIZES, Machine
+from lamina.passes.kernels.cpu.collectives import collective_kernel
+from lamina.passes.kernels.cpu.emit.tasks_text import DECLARATION, pack, run, unpack
+from lamina.passes.kernels.cpu.factorisations.lapack import lapack_kernel
+from lamina.passes.kernels.cpu.fft.fft import fft_kernel
+from lamina.passes.kernels.cpu.scan.recurrence import recurrence_kernel
+from lamina.passes.kernels.cpu.scan.scan import scan_kernel
+from lamina.passes.kernels.cpu.small_matrices import small_matrices_kernel
 from lamina.passes.stablehlo.analysis.facts import PYTHON_CALLBACK, callback_index
 from lamina.passes.stablehlo.analysis.gemm import Gemm
 from lamina.passes.stablehlo.analysis.lapack import Lapack

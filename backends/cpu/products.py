@@ -11,13 +11,13 @@ import functools
 import hashlib
 from math import prod
 
-from lamina.backends.cpu.product_code import JOB, Shape, product_code
-from lamina.backends.cpu.tasks_text import DECLARATION
 from lamina.backends.llvm_codegen import OF_VECTORS, TargetMachine, emit
 from lamina.backends.target import Target
 from lamina.dialects.types import element_name
 from lamina.dialects.vendors import ir
-from lamina.passes.base import CompileError
+from lamina.passes.framework.base import CompileError
+from lamina.passes.kernels.cpu.emit.tasks_text import DECLARATION
+from lamina.passes.kernels.cpu.gemm.product_code import JOB, Shape, product_code
 from lamina.passes.llvm.call_task_runner import RUNNER
 from lamina.passes.stablehlo.analysis.gemm import Gemm
 

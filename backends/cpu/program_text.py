@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from lamina.backends.cpu.scalar_text import CALL_PLACES, DECLARATIONS, ScalarText
-from lamina.backends.cpu.tasks_text import DECLARATION, pack, run, unpack
 from lamina.backends.planned import (
     Constants,
     is_scalar,
@@ -26,6 +25,7 @@ from lamina.backends.planned import (
 from lamina.dialects.attributes import LIBRARY, string_of
 from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
+from lamina.passes.kernels.cpu.emit.tasks_text import DECLARATION, pack, run, unpack
 from lamina.passes.stablehlo.analysis.facts import PYTHON_CALLBACK
 
 _PATTERN_BYTES = 64  # code

@@ -14,9 +14,9 @@ from lamina.backends.planned import kernels_of, main_of
 from lamina.dialects.attributes import ALIAS_OF, FORM, LANES
 from lamina.dialects.constants import array_in, dense
 from lamina.dialects.vendors import ir
-from lamina.passes.find import find_ops
-from lamina.passes.gpu.device.job import buffer_type
-from lamina.passes.gpu.steps.walk import STEPS
+from lamina.passes.framework.find import find_ops
+from lamina.passes.kernels.gpu.device.job import buffer_type
+from lamina.passes.kernels.gpu.steps.walk import STEPS
 from lamina.passes.stablehlo.loops.step_form import is_few
 
 

@@ -40,11 +40,11 @@ from lamina.dialects.attributes import (
     string_of,
 )
 from lamina.dialects.vendors import ir, translate_to_llvm_ir
-from lamina.passes.base import CompileError
-from lamina.passes.find import find_ops
-from lamina.passes.gpu.device.write_kernels import is_attention, is_exact, written_op
-from lamina.passes.gpu.product.library import plain
-from lamina.passes.gpu.product.tiling import generation
+from lamina.passes.framework.base import CompileError
+from lamina.passes.framework.find import find_ops
+from lamina.passes.kernels.gpu.device.write_kernels import is_attention, is_exact, written_op
+from lamina.passes.kernels.gpu.gemm.library import plain
+from lamina.passes.kernels.gpu.gemm.tiling import generation
 from lamina.records import Record
 
 _CODEGEN = CodegenOptions(level=3, passes=3, vectorise=False, in_order=True)  # ptxas orders anew
@@ -93,7 +93,7 @@ class CudaKernel(Record):
     ptx: str
     texts: dict[str, str] = field(default_factory=dict)
     library: dict[str, Any] | None = None
-    """What a library would be asked to do instead of all launches (`passes/gpu/product/library.py`)."""
+    """What a library would be asked to do instead of all launches (`passes/kernels/gpu/gemm/library.py`)."""
 
     def cubin(self, target: Target) -> tuple[bytes, dict[str, Resources]]:
         """TargetMachine code, and what each launch takes. Raises CudaUnavailable without nvJitLink."""

@@ -33,7 +33,7 @@ from lamina.backends.planned import Constants, kernels_of, main_of
 from lamina.dialects.attributes import ARGUMENTS, LIBRARY, string_of
 from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
-from lamina.passes.base import source_frames
+from lamina.passes.framework.base import source_frames
 from lamina.passes.stablehlo.analysis.facts import PYTHON_CALLBACK, callback_index
 from lamina.records import Record
 

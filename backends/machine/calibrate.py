@@ -13,7 +13,7 @@ import numpy as np
 from lamina.backends.compile import compile_module
 from lamina.dialects.context import context, parse
 from lamina.dialects.vendors import ir
-from lamina.passes.machine import SIZES
+from lamina.passes.framework.machine import SIZES
 from lamina.runtime import array_from_numpy
 from lamina.runtime.executable import load
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lamina.backends.machine.facts import read_facts
-from lamina.passes.machine import Machine
+from lamina.passes.framework.machine import Machine
 from lamina.runtime.store import default_store
 
 VARIABLE = "LAMINA_MACHINE"

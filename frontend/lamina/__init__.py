@@ -122,8 +122,6 @@ if _typing.TYPE_CHECKING:
     from lamina.array import Shard as Shard
     from lamina.callbacks import pure_callback as pure_callback
     from lamina.callbacks.barrier import effects_barrier as effects_barrier
-    from lamina.compiler_levels import CompilerEffortLevel as CompilerEffortLevel
-    from lamina.compiler_levels import Inline as Inline
     from lamina.custom_derivatives import closure_convert as closure_convert
     from lamina.custom_derivatives import custom_gradient as custom_gradient
     from lamina.custom_derivatives import custom_vjp as custom_vjp
@@ -133,6 +131,8 @@ if _typing.TYPE_CHECKING:
     from lamina.environment import named_call as named_call
     from lamina.environment import print_environment_info as print_environment_info
     from lamina.environment import typeof as typeof
+    from lamina.jit.compiler_levels import CompilerEffortLevel as CompilerEffortLevel
+    from lamina.jit.compiler_levels import Inline as Inline
     from lamina.numpy.slices import ds as ds
     from lamina.python_control import autograph as autograph
     from lamina.ref import Ref as Ref
@@ -211,7 +211,7 @@ _HOMES = {
     "lamina.array": ("Device", "Shard"),
     "lamina.callbacks": ("pure_callback",),
     "lamina.callbacks.barrier": ("effects_barrier",),
-    "lamina.compiler_levels": ("CompilerEffortLevel", "Inline"),
+    "lamina.jit.compiler_levels": ("CompilerEffortLevel", "Inline"),
     "lamina.custom_derivatives": ("closure_convert", "custom_gradient", "custom_vjp"),
     "lamina.dtypes": ("float0",),
     "lamina.environment": (

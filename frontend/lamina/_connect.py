@@ -89,7 +89,8 @@ def _gather(array: ArrayImpl) -> ArrayImpl:
 
 def connect() -> None:
     """Called once, when lamina is imported."""
-    from lamina import programs, shape_dtype
+    from lamina import shape_dtype
+    from lamina.jit import programs
     from lamina.key_array import KeyArray
     from lamina.numpy.array_methods import attach, attach_compiled
 

@@ -11,8 +11,8 @@ from lamina.jacobians import hessian as hessian
 from lamina.jacobians import jacfwd as jacfwd
 from lamina.jacobians import jacobian as jacobian
 from lamina.jacobians import jacrev as jacrev
-from lamina.jit import eval_shape as eval_shape
-from lamina.jit import jit as jit
-from lamina.jit import make_jaxpr as make_jaxpr
+from lamina.jit.function import eval_shape as eval_shape
+from lamina.jit.function import jit as jit
+from lamina.jit.function import make_jaxpr as make_jaxpr
 from lamina.shape_dtype import ShapeDtypeStruct as ShapeDtypeStruct
 from lamina.vmap import vmap as vmap

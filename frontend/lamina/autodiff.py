@@ -274,7 +274,7 @@ def fwd_and_bwd(
 
     if not jitted:
         return fwd, bwd
-    from lamina.jit import jit
+    from lamina.jit.function import jit
 
     return jit(fwd), jit(bwd)
 

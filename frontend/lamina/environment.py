@@ -50,7 +50,7 @@ def clear_caches() -> None:
 
     >>> lamina.clear_caches()
     """
-    from lamina.jit_traces import forget_all_programs
+    from lamina.jit.traces import forget_all_programs
 
     forget_all_programs()
 

@@ -130,7 +130,7 @@ class DynamicStableHLO:
 
     def specialize(self, *arguments: Any) -> LoadedStableHLO:
         """The program compiled for arguments like these."""
-        from lamina.passes.base import CompileError
+        from lamina.passes.framework.base import CompileError
 
         arrays = _checked(self.name, arguments, self.inputs)
         shapes = tuple(tuple(array.shape) for array in arrays)
@@ -280,7 +280,7 @@ def read_module(source: Source, isolate: bool | None = None) -> Any:
 def with_source(source: Source) -> Iterator[None]:
     """Errors raised inside point at the lines of `source`, which MLIR itself knows only as "-"."""
     from lamina.dialects.parse_error import NOT_UTF8, ParseError, is_about_encoding
-    from lamina.passes.base import CompileError
+    from lamina.passes.framework.base import CompileError
 
     try:
         yield

@@ -15,16 +15,16 @@ import numpy as np
 
 from lamina import guards
 from lamina.array import Device
-from lamina.compiler_options import CompilerOptions as CompilerOptions
-from lamina.compiler_options import Settings, applied, current, settings_of
 from lamina.core import garbage, tree
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr
 from lamina.core.library import library
 from lamina.core.trace import Tracer, get_aval
 from lamina.core.tracebacks import api_boundary
-from lamina.program_plan import Plan, plan_program
-from lamina.programs import Program, build
+from lamina.jit.compiler_options import CompilerOptions as CompilerOptions
+from lamina.jit.compiler_options import Settings, applied, current, settings_of
+from lamina.jit.program_plan import Plan, plan_program
+from lamina.jit.programs import Program, build
 from lamina.records import Record
 from lamina.shape_dtype import out_info
 

@@ -18,8 +18,8 @@ import threading
 
 from lamina.dialects.attributes import RANGE, TASK
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
 
 RUNNER = "lamina_parallel_for"
 

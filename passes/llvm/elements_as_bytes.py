@@ -10,9 +10,9 @@ example: test/passes/llvm/elements_as_bytes.mlir
 from __future__ import annotations
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.copies import remade
-from lamina.passes.find import find_ops
+from lamina.passes.emit.copies import remade
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
 
 _LOADS = ("llvm.load", "llvm.intr.masked.load")
 _STORES = ("llvm.store", "llvm.intr.masked.store")

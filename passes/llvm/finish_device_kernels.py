@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from lamina.dialects.attributes import DYNAMIC_SHARED_BYTES, TENSOR_MAPS
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
-from lamina.passes.gpu.device.to_nvvm import BLOCK
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
+from lamina.passes.kernels.gpu.device.to_nvvm import BLOCK
 
 _OVERFLOW = "intOverflowBehavior"
 

@@ -11,7 +11,7 @@ example: test/passes/llvm/finish_kernel.mlir
 from __future__ import annotations
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
+from lamina.passes.framework.base import Pass
 
 
 class FinishKernel(Pass):

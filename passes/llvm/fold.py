@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 
 from lamina.dialects.vendors import ir, rewrite
-from lamina.passes.base import Pass
+from lamina.passes.framework.base import Pass
 
 _of_thread = threading.local()  # no patterns, frozen, for its context
 

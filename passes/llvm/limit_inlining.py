@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections import Counter
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
 
 _INLINED, _CALLED = "alwaysinline", "noinline"
 _PASSTHROUGH = "passthrough"

@@ -19,8 +19,8 @@ import ml_dtypes
 import numpy as np
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
 
 _FLOATS = {
     "f16": np.dtype(np.float16),

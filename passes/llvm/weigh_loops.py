@@ -14,8 +14,8 @@ example: test/passes/llvm/weigh_loops.mlir
 from __future__ import annotations
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
 from lamina.passes.stablehlo.analysis.facts import made_by
 
 _MOST = 2**31 - 1  # range: that a weight may be

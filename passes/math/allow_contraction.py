@@ -10,8 +10,8 @@ example: test/passes/math/allow_contraction.mlir
 from __future__ import annotations
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
 
 
 class AllowContraction(Pass):

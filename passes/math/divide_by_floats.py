@@ -33,8 +33,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops, is_inside
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops, is_inside
 from lamina.passes.math.terms import Kind, Lane, Term
 
 _SIGNED = ("arith.divsi", "arith.remsi")

@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
 from lamina.passes.math.formulas import (
     exponential,
     exponential_gpu,

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from lamina.dialects.attributes import NATIVE
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.copies import remade
+from lamina.passes.emit.copies import remade
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.upstream import run_upstream
 from lamina.passes.math.small_floats import F16, FORMATS, SmallFormat, decode, encode
 from lamina.passes.math.terms import Lane, Term
-from lamina.passes.upstream import run_upstream
 
 _CARRIED = frozenset(("arith.select", "arith.bitcast"))
 

@@ -16,8 +16,8 @@ example: test/passes/math/order_scalars.mlir
 from __future__ import annotations
 
 from lamina.dialects.vendors import arith, ir
-from lamina.passes.base import Pass
-from lamina.passes.find import ancestors, find_ops
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import ancestors, find_ops
 
 _LOOPS = frozenset(("scf.for", "scf.while", "scf.forall"))
 

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from lamina.dialects.attributes import NATIVE
 from lamina.dialects.vendors import arith, ir
-from lamina.passes.base import Pass
-from lamina.passes.copies import remade
+from lamina.passes.emit.copies import remade
+from lamina.passes.framework.base import Pass
 
 _FROM_INTEGERS = frozenset(("arith.sitofp", "arith.uitofp"))
 _CARRIED = frozenset(("arith.select", "arith.bitcast", "arith.constant"))

@@ -9,7 +9,7 @@ example: test/passes/memref/bare_arguments.mlir
 from __future__ import annotations
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
+from lamina.passes.framework.base import Pass
 
 
 class BareArguments(Pass):

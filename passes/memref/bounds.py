@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lamina.dialects.vendors import ir
-from lamina.passes.loops import constant_of
+from lamina.passes.emit.loops import constant_of
 
 _MOST_STEPS = 8  # search
 

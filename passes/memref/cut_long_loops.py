@@ -23,11 +23,11 @@ from itertools import islice
 from math import ceil
 
 from lamina.dialects.vendors import arith, ir, memref, scf
-from lamina.passes.base import Pass
-from lamina.passes.copies import copied
-from lamina.passes.find import find_ops
-from lamina.passes.loops import constant_of, index, load, store
-from lamina.passes.machine_attribute import machine_of
+from lamina.passes.emit.copies import copied
+from lamina.passes.emit.loops import constant_of, index, load, store
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
+from lamina.passes.framework.machine_attribute import machine_of
 from lamina.passes.memref.interleave_factor import side_by_side
 from lamina.passes.memref.place_temporaries import element_bytes
 from lamina.passes.memref.plain_loop import Step, read_loop

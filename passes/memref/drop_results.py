@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from lamina.dialects.attributes import updated_arguments
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
+from lamina.passes.framework.base import Pass
 
 
 class DropResults(Pass):

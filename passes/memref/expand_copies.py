@@ -9,8 +9,8 @@ example: test/passes/memref/expand_copies.mlir
 from __future__ import annotations
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
 from lamina.passes.linalg.analysis.structure import make_copy
 
 

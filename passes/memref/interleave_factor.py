@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from lamina.dialects.vendors import ir
-from lamina.passes.machine import REFERENCE
+from lamina.passes.framework.machine import REFERENCE
 from lamina.passes.memref.plain_loop import PlainLoop
 
 _COST = {"math.sqrt": 4, "math.fma": 1, "math.absf": 1, "math.copysign": 1, "arith.divf": 4}

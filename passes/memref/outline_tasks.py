@@ -23,11 +23,11 @@ from collections.abc import Iterable
 
 from lamina.dialects.attributes import RANGE, TASK
 from lamina.dialects.vendors import arith, func, ir, scf
-from lamina.passes.base import Pass
-from lamina.passes.copies import copied
-from lamina.passes.find import ancestors, find_ops
+from lamina.passes.emit.copies import copied
+from lamina.passes.emit.loops import GRAIN
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import ancestors, find_ops
 from lamina.passes.linalg.analysis.structure import is_buffer, is_dense
-from lamina.passes.loops import GRAIN
 
 _RECOMPUTED = (
     "affine.apply", "arith.", "complex.", "index.", "llvm.mlir.constant", "memref.cast",

@@ -14,8 +14,8 @@ from __future__ import annotations
 import math
 
 from lamina.dialects.vendors import arith, ir
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
 
 _ALIGNMENT = 64
 

@@ -8,9 +8,9 @@ from typing import Literal, NamedTuple
 
 from lamina.dialects.attributes import NATIVE
 from lamina.dialects.vendors import ir
-from lamina.passes.find import is_inside
+from lamina.passes.emit.loops import constant_of
+from lamina.passes.framework.find import is_inside
 from lamina.passes.linalg.analysis.structure import is_buffer
-from lamina.passes.loops import constant_of
 from lamina.passes.memref.bounds import is_in_bounds
 from lamina.records import Record
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from lamina.dialects.vendors import arith, ir, math, vector
-from lamina.passes.loops import if_else
+from lamina.passes.emit.loops import if_else
 
 _LEAST_VECTORS = 16  # code: fewer are not worth a reciprocal, nor the code
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import arith, ir, memref, scf, vector
-from lamina.passes.copies import copied
+from lamina.passes.emit.copies import copied
+from lamina.passes.emit.loops import constant_of, index
 from lamina.passes.linalg.vectors.shuffles import deinterleaved, interleaved
 from lamina.passes.linalg.vectors.vector_body import across_lanes
-from lamina.passes.loops import constant_of, index
 from lamina.passes.memref import quotients
 from lamina.passes.memref.interleave_factor import side_by_side
 from lamina.passes.memref.plain_loop import Interleaved, Place, PlainLoop, Step

@@ -30,9 +30,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import ancestors, find_ops
-from lamina.passes.machine_attribute import machine_of
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import ancestors, find_ops
+from lamina.passes.framework.machine_attribute import machine_of
 from lamina.passes.memref.plain_loop import Apart, PlainLoop, Step, in_place, is_native, read_loop
 from lamina.passes.memref.vector_loop import write_over_vectors
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import field
 
-from lamina.passes.machine import REFERENCE
+from lamina.passes.framework.machine import REFERENCE
 from lamina.passes.planning.order import blocks_with_carries, overwritten
 from lamina.passes.planning.program import (
     Block,

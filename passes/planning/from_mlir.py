@@ -8,7 +8,7 @@ from lamina.dialects import constants
 from lamina.dialects.attributes import ALONE_NS, INOUT, MAY_ALIAS, integer_of
 from lamina.dialects.types import DYNAMIC, byte_size
 from lamina.dialects.vendors import ir
-from lamina.passes.base import CompileError
+from lamina.passes.framework.base import CompileError
 from lamina.passes.planning.program import Block, Branch, Call, Constant, Program, View, While
 from lamina.passes.stablehlo.analysis.facts import TERMINATORS, is_pure
 from lamina.records import Record

@@ -18,7 +18,7 @@ from lamina.dialects.attributes import (
     string_of,
 )
 from lamina.dialects.vendors import ir
-from lamina.passes.find import find_ops
+from lamina.passes.framework.find import find_ops
 from lamina.passes.planning.from_mlir import Reader
 from lamina.passes.planning.places import Places, buffers_of
 from lamina.passes.planning.plan import (

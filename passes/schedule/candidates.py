@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from lamina.passes.machine import REFERENCE, Machine
+from lamina.passes.framework.machine import REFERENCE, Machine
 from lamina.passes.schedule.cost import WANTED_TASKS, cost_of
 from lamina.passes.schedule.dependences import may_reorder
 from lamina.passes.schedule.nest import Statement

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lamina.passes.machine import Machine
+from lamina.passes.framework.machine import Machine
 from lamina.passes.schedule.nest import Access, Statement
 from lamina.passes.schedule.schedule import Loop, walked
 

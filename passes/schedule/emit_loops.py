@@ -12,7 +12,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from lamina.dialects.vendors import arith, ir
-from lamina.passes.copies import copied
+from lamina.passes.emit.copies import copied
+from lamina.passes.emit.loops import add, for_range, for_tasks, index, load, store
+from lamina.passes.framework.machine import REFERENCE
 from lamina.passes.linalg.analysis.affine_indices import indices
 from lamina.passes.linalg.analysis.structure import (
     Generic,
@@ -21,8 +23,6 @@ from lamina.passes.linalg.analysis.structure import (
     is_temporary,
     root_buffer,
 )
-from lamina.passes.loops import add, for_range, for_tasks, index, load, store
-from lamina.passes.machine import REFERENCE
 from lamina.passes.memref.place_temporaries import element_bytes
 from lamina.passes.schedule.schedule import Loop, Schedule, carried_from
 from lamina.passes.schedule.transposes import emit_transposed_block

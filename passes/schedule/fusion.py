@@ -13,8 +13,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from lamina.passes.framework.machine import Machine
 from lamina.passes.linalg.analysis.parallel import is_worth_splitting, split
-from lamina.passes.machine import Machine
 from lamina.passes.schedule.dependences import keep_apart
 from lamina.passes.schedule.nest import Access, Nest, Statement
 from lamina.passes.schedule.schedule import Loop, Schedule, carried_from, is_tileable, task_counts

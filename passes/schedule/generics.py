@@ -29,7 +29,9 @@ from collections.abc import Sequence
 
 from lamina.dialects.attributes import CANDIDATES, SCHEDULE
 from lamina.dialects.vendors import ir
-from lamina.passes.base import CompileError, Pass
+from lamina.passes.framework.base import CompileError, Pass
+from lamina.passes.framework.machine import Machine
+from lamina.passes.framework.machine_attribute import machine_of
 from lamina.passes.linalg.analysis.parallel import split
 from lamina.passes.linalg.analysis.structure import (
     HARMLESS,
@@ -39,8 +41,6 @@ from lamina.passes.linalg.analysis.structure import (
     last_fill,
     read_generic,
 )
-from lamina.passes.machine import Machine
-from lamina.passes.machine_attribute import machine_of
 from lamina.passes.schedule import candidates, words
 from lamina.passes.schedule.emit_loops import Fills, emit_loops
 from lamina.passes.schedule.fusion import fused

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lamina.dialects.vendors import arith, ir, vector
+from lamina.passes.emit.loops import add, for_steps, index
 from lamina.passes.linalg.analysis.structure import Generic, stride_along
 from lamina.passes.linalg.vectors.shuffles import (
     deinterleaved,
@@ -18,7 +19,6 @@ from lamina.passes.linalg.vectors.shuffles import (
     least_factor,
     transposed,
 )
-from lamina.passes.loops import add, for_steps, index
 from lamina.passes.memref.place_temporaries import element_bytes
 from lamina.records import Record
 

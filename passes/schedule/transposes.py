@@ -19,7 +19,9 @@ import math
 from collections.abc import Callable, Mapping
 
 from lamina.dialects.vendors import arith, ir, memref, vector
-from lamina.passes.copies import copied
+from lamina.passes.emit.copies import copied
+from lamina.passes.emit.loops import for_steps, if_else, index
+from lamina.passes.framework.machine_attribute import machine_of
 from lamina.passes.linalg.analysis.structure import (
     Generic,
     coefficient,
@@ -28,8 +30,6 @@ from lamina.passes.linalg.analysis.structure import (
     strides_of,
 )
 from lamina.passes.linalg.vectors.vector_body import on_vectors
-from lamina.passes.loops import for_steps, if_else, index
-from lamina.passes.machine_attribute import machine_of
 from lamina.passes.memref.place_temporaries import element_bytes
 from lamina.passes.schedule.candidates import SQUARE_BLOCK
 from lamina.passes.schedule.interleaving import Interleaving, emit_interleaved

@@ -5,9 +5,9 @@ import re
 import jax
 import numpy as np
 import pytest
-from kernel_runner import kernel
+from support.kernel_runner import kernel
 
-from lamina.passes.linalg.products.contraction_blocks import blocks_of_rows
+from lamina.passes.kernels.cpu.gemm.contraction_blocks import blocks_of_rows
 
 RNG = np.random.default_rng(7)
 

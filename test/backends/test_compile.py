@@ -16,8 +16,8 @@ from lamina.backends.stages import stages_of
 from lamina.backends.target import Target, TargetError
 from lamina.dialects.context import parse
 from lamina.dialects.vendors import ir
-from lamina.passes.base import CompileError, PassError
-from lamina.passes.pipeline import Pipeline
+from lamina.passes.framework.base import CompileError, PassError
+from lamina.passes.framework.pipeline import Pipeline
 from lamina.runtime import array_from_numpy
 from lamina.runtime.artifact import Artifact
 from lamina.runtime.executable import load

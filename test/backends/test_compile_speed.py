@@ -12,8 +12,8 @@ import lamina
 import lamina.numpy as jnp
 from lamina.backends.stages import make_ready, run_fuse, run_optimize, run_plan
 from lamina.core import garbage
-from lamina.passes.instrumentation import Instrumentation
-from lamina.program_plan import plan_program
+from lamina.jit.program_plan import plan_program
+from lamina.passes.framework.instrumentation import Instrumentation
 
 X = np.full((8, 8), 0.1, np.float32)
 MOST_MICROSECONDS = 600

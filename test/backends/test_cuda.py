@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import simt
+from support.simt import emulator as simt
 
 import lamina
 import lamina.numpy as jnp
@@ -19,8 +19,8 @@ from lamina.backends.cuda.kernel import CudaKernel, compile_kernel
 from lamina.backends.planned import kernels_of
 from lamina.backends.stages import run_fuse, run_optimize, run_plan, working_copy
 from lamina.backends.target import Target, TargetError
-from lamina.passes.base import CompileError
-from lamina.passes.instrumentation import Instrumentation
+from lamina.passes.framework.base import CompileError
+from lamina.passes.framework.instrumentation import Instrumentation
 from lamina.passes.linalg.analysis.structure import root_buffer
 from lamina.scipy.special import logsumexp
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import ml_dtypes
 import numpy as np
 import pytest
-from attention_programs import heads, kernel_of, masked, some_see_nothing_at_first, x
-from simt_program import Program
+from support.attention_programs import heads, kernel_of, masked, some_see_nothing_at_first, x
+from support.simt.program import Program
 
 import lamina
 import lamina.numpy as jnp

@@ -10,18 +10,18 @@ import unittest.mock
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import fake_driver
 import ml_dtypes
 import numpy as np
 import pytest
-import simt
-from attention_programs import heads, kernel_of, masked, some_see_nothing_at_first, x
-from simt_program import Program
+from support.attention_programs import heads, kernel_of, masked, some_see_nothing_at_first, x
+from support.fake_cuda import driver as fake_driver
+from support.simt import emulator as simt
+from support.simt.program import Program
 
 import lamina
 import lamina.numpy as jnp
 from lamina.backends.cuda.cubin import assemble
-from lamina.passes.gpu.attention.wgmma_kernel import Tiles
+from lamina.passes.kernels.gpu.attention.wgmma_kernel import Tiles
 
 _RANDOM = np.random.default_rng(0)
 _BF16 = ml_dtypes.bfloat16

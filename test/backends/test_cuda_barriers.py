@@ -7,8 +7,8 @@ import os
 import re
 
 import pytest
-import simt
-from cuda_classes import Class, classes
+from support.cuda_classes import Class, classes
+from support.simt import emulator as simt
 
 _ORDERS = re.compile(r"gpu\.barrier\b|nvgpu\.device_async_wait\b")
 

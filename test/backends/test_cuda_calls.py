@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernel_runner import link
-from sampling import examples
+from support.kernel_runner import link
+from support.strategies.effort import examples
 
 from lamina.backends.llvm_codegen import CodegenOptions, TargetMachine, emit
 from lamina.backends.lowering import run_pipeline

@@ -11,7 +11,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from simt_program import Program
+from support.simt.program import Program
 
 import lamina
 import lamina.numpy as jnp

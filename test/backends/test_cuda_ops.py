@@ -10,16 +10,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-import simt
-import simt_blocks
-from simt_program import Program
+from support.simt import blocks as simt_blocks
+from support.simt import emulator as simt
+from support.simt.program import Program
 
 import lamina
 import lamina.numpy as jnp
 from lamina import lax
 from lamina.dialects.context import context
 from lamina.dialects.vendors import ir
-from lamina.passes.gpu.order import look_back, radix_sort, sort
+from lamina.passes.kernels.gpu.scan import look_back
+from lamina.passes.kernels.gpu.sort import merge_sort as sort
+from lamina.passes.kernels.gpu.sort import radix_sort
 from lamina.passes.stablehlo.analysis import sort_order
 
 _RANDOM, _MORE = np.random.default_rng(0), np.random.default_rng(1)

@@ -9,13 +9,13 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from simt_program import Program
+from support.simt.program import Program
 
 import lamina
 import lamina.numpy as jnp
 from lamina import lax
-from lamina.passes.gpu.product import choice as product_choice
-from lamina.passes.gpu.product.tiling import Tiling, choose_tiling, fma_unit
+from lamina.passes.kernels.gpu.gemm import choice as product_choice
+from lamina.passes.kernels.gpu.gemm.tiling import Tiling, choose_tiling, fma_unit
 
 _RANDOM = np.random.default_rng(0)
 

@@ -7,8 +7,8 @@ import os
 
 import cuda_registers
 import pytest
-from cuda_classes import Class, classes
 from cuda_registers import ARCHITECTURES, INSTRUCTIONS
+from support.cuda_classes import Class, classes
 
 _CLASSES = classes()
 _EACH = bool(os.environ.get("LAMINA_TEST_EXAMPLES"))

@@ -7,9 +7,9 @@ import os
 
 import numpy as np
 import pytest
-from primitive_samples import ROWS
-from sample import Sample
-from simt_program import Program
+from support.samples.primitives import ROWS
+from support.samples.sample import Sample
+from support.simt.program import Program
 
 import lamina
 from lamina import lax

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from cuda_sass import disassembled
-from simt_program import Program
+from support.cuda_sass import disassembled
+from support.simt.program import Program
 
 import lamina.numpy as jnp
 from lamina.dialects.context import make_context
 from lamina.dialects.vendors import ir
-from lamina.passes.gpu.product.mma import mma_unit
+from lamina.passes.kernels.gpu.gemm.mma import mma_unit
 
 
 @pytest.mark.parametrize("arch, generation", [("sm_89", 89), ("sm_90a", 90), ("sm_100a", 100), ("sm_120a", 120)])

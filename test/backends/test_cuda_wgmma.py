@@ -10,19 +10,19 @@ import unittest.mock
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import fake_driver
 import ml_dtypes
 import numpy as np
 import pytest
-import simt
-import simt_mma
-from simt_program import Program
+from support.fake_cuda import driver as fake_driver
+from support.simt import emulator as simt
+from support.simt import mma as simt_mma
+from support.simt.program import Program
 
 import lamina
 import lamina.numpy as jnp
 from lamina import lax
-from lamina.passes.gpu.product import choice as product_choice
-from lamina.passes.gpu.product.tiling import Tiling, choose_tiling
+from lamina.passes.kernels.gpu.gemm import choice as product_choice
+from lamina.passes.kernels.gpu.gemm.tiling import Tiling, choose_tiling
 
 _RANDOM = np.random.default_rng(0)
 _BF16, _E4M3, _E5M2 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2

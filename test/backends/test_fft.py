@@ -5,10 +5,10 @@ from functools import partial
 
 import numpy as np
 import pytest
-from kernel_runner import kernel, kernel_for
+from support.kernel_runner import kernel, kernel_for
 
-from lamina.backends.cpu.fft_lanes import radices, roots_of_unity
 from lamina.backends.target import Target
+from lamina.passes.kernels.cpu.fft.lanes import radices, roots_of_unity
 from lamina.passes.stablehlo.analysis.fourier import (
     LARGEST_PRIME,
     LONGEST_LANE,

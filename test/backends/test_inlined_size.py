@@ -8,7 +8,7 @@ import pytest
 import lamina
 from lamina.backends.inlined_size import check_inlined_size
 from lamina.dialects.context import parse
-from lamina.passes.base import CompileError
+from lamina.passes.framework.base import CompileError
 
 
 def _bomb(depth, op="func.call @f{}(%x) : (tensor<f32>) -> tensor<f32>"):

@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from kernel_runner import kernel
+from support.kernel_runner import kernel
 
 from lamina.backends.cpu.kernel import compile_kernel, lower_kernel, lower_kernels
 from lamina.backends.kernel_source import symbol_of, text_without_name
 from lamina.backends.target import Target
 from lamina.dialects.context import context, parse
 from lamina.dialects.vendors import ir
-from lamina.passes.base import CompileError
+from lamina.passes.framework.base import CompileError
 
 RNG = np.random.default_rng(0)
 

@@ -12,7 +12,7 @@ from lamina import nn
 from lamina.backends.stages import run_fuse, run_optimize
 from lamina.dialects.context import context, parse
 from lamina.dialects.vendors import ir
-from lamina.passes.instrumentation import Instrumentation
+from lamina.passes.framework.instrumentation import Instrumentation
 from lamina.scipy.special import logsumexp
 
 ROWS, COLUMNS = 64, 1000

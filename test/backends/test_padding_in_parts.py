@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from kernel_runner import kernel, kernel_for
+from support.kernel_runner import kernel, kernel_for
 
 from lamina.backends.target import Target
 

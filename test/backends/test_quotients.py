@@ -4,7 +4,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from kernel_runner import kernel
+from support.kernel_runner import kernel
 
 from lamina.backends.target import Target
 

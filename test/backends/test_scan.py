@@ -5,7 +5,7 @@ import dataclasses
 import ml_dtypes
 import numpy as np
 import pytest
-from kernel_runner import kernel, kernel_for
+from support.kernel_runner import kernel, kernel_for
 
 from lamina.backends.target import Target
 

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_runner import link
+from support.kernel_runner import link
 
 import lamina
 from lamina.backends.cpu import products
-from lamina.backends.cpu.product_code import JOB, Shape, product_code
 from lamina.backends.llvm_codegen import OF_VECTORS, TargetMachine, emit
 from lamina.backends.target import Target
+from lamina.passes.kernels.cpu.gemm.product_code import JOB, Shape, product_code
 from lamina.passes.stablehlo.analysis.product_choice import SHARED_PRODUCT
 from lamina.runtime.artifact import Artifact
 from lamina.runtime.executable import LoadError

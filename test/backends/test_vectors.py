@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from kernel_runner import kernel_for
+from support.kernel_runner import kernel_for
 
 import lamina
 import lamina.numpy as jnp

@@ -19,8 +19,8 @@ from lamina.backends.stages import run_fuse, run_optimize, run_plan, working_cop
 from lamina.backends.target import Target
 from lamina.dialects.context import parse
 from lamina.dialects.vendors import ir
-from lamina.passes import instrumentation
-from lamina.passes.instrumentation import Instrumentation
+from lamina.passes.framework import instrumentation
+from lamina.passes.framework.instrumentation import Instrumentation
 
 COUNT = 10
 

@@ -8,9 +8,9 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from array_programs import Program
-from array_steps import program
-from sampling import examples
+from support.strategies.array_programs import Program
+from support.strategies.array_steps import program
+from support.strategies.effort import examples
 
 import lamina
 

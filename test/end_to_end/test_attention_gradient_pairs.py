@@ -8,7 +8,7 @@ import jax
 import ml_dtypes
 import numpy as np
 import pytest
-from attention_on_cpus import TARGETS
+from support.attention_on_cpus import TARGETS
 
 import lamina
 from lamina.backends import target as targets

@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 import pytest
-from oracle import check_all
+from support.oracle.judge import check_all
 
 import lamina
 import lamina.numpy as jnp

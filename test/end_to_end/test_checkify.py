@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from jax.experimental import checkify as jax_checkify
-from oracle import JAX, LAMINA, assert_same
+from support.oracle.judge import JAX, LAMINA, assert_same
 
 import lamina
 from lamina.experimental import checkify

@@ -6,7 +6,7 @@ import io
 import jax
 import numpy as np
 import pytest
-from oracle import check_all
+from support.oracle.judge import check_all
 
 import lamina
 import lamina.numpy as jnp

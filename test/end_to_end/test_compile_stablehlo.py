@@ -15,7 +15,7 @@ import pytest
 from jax import export
 
 import lamina
-from lamina.passes.base import CompileError
+from lamina.passes.framework.base import CompileError
 from lamina.stablehlo_api import LoadedStableHLO
 
 rng = np.random.default_rng(0)

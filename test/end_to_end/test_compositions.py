@@ -8,8 +8,8 @@ import jax
 import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from oracle import LAMINA, assert_same, in_jax
-from sampling import examples
+from support.oracle.judge import LAMINA, assert_same, in_jax
+from support.strategies.effort import examples
 
 import lamina
 

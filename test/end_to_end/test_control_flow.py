@@ -6,7 +6,7 @@ import weakref
 import jax
 import numpy as np
 import pytest
-from oracle import JAX, LAMINA, check
+from support.oracle.judge import JAX, LAMINA, check
 
 import lamina
 import lamina.numpy as jnp
@@ -327,7 +327,7 @@ def test_disable_jit_runs_control_flow_in_python():
 
 def test_equal_programs_outside_of_jit_are_compiled_once(monkeypatch):
     compiled = []
-    from lamina import programs
+    from lamina.jit import programs
 
     build = programs.compile_program
     monkeypatch.setattr(programs, "compile_program",

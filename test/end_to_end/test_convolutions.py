@@ -7,7 +7,7 @@ from typing import Any
 import ml_dtypes  # noqa: F401  (names bfloat16 to NumPy)
 import numpy as np
 import pytest
-from oracle import check_all
+from support.oracle.judge import check_all
 
 NHWC, NCHW = ("NHWC", "HWIO", "NHWC"), ("NCHW", "OIHW", "NCHW")
 RNG = np.random.default_rng(5)

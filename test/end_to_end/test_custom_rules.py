@@ -5,7 +5,7 @@ from functools import partial
 import jax
 import numpy as np
 import pytest
-from oracle import check, check_all
+from support.oracle.judge import check, check_all
 
 import lamina
 import lamina.numpy as jnp

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from array_programs import Program
-from array_steps import program
-from devices import auto_mesh
-from devices import eight_devices as eight_devices
-from sampling import examples
+from support.devices import auto_mesh
+from support.devices import eight_devices as eight_devices
+from support.strategies.array_programs import Program
+from support.strategies.array_steps import program
+from support.strategies.effort import examples
 
 import lamina
 import lamina.partitioning

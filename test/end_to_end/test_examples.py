@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from example_results import EXAMPLES, RESULTS, names, run, stored, summary
+from support.example_results import EXAMPLES, RESULTS, names, run, stored, summary
 
 
 def test_every_example_has_its_results():

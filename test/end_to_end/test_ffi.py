@@ -6,7 +6,7 @@ import subprocess
 import jax
 import numpy as np
 import pytest
-from oracle import JAX, LAMINA, assert_same
+from support.oracle.judge import JAX, LAMINA, assert_same
 
 import lamina
 import lamina.numpy as jnp
@@ -209,7 +209,7 @@ def test_errors_of_handlers_and_of_calls(handlers):
 
 
 def test_programs_of_jax_call_what_is_registered_with_jax():
-    from jax_programs import compiled, options, run
+    from support.oracle.jax_programs import compiled, options, run
 
     from lamina.jax_plugin.compiler import deserialize_program
 

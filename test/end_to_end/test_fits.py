@@ -4,7 +4,7 @@ import importlib
 
 import numpy as np
 import pytest
-from oracle import check, check_all
+from support.oracle.judge import check, check_all
 
 RNG = np.random.default_rng(1)
 X = np.linspace(-1, 2, 9).astype(np.float32)

@@ -8,7 +8,7 @@ import pytest
 
 import lamina
 from lamina import lax
-from lamina.passes.base import CompileError
+from lamina.passes.framework.base import CompileError
 
 M = "tensor<4x4xf32>"
 EYE = np.eye(4, dtype=np.float32)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from jax.experimental import hijax as jax_hijax
-from oracle import JAX, LAMINA, check_all
+from support.oracle.judge import JAX, LAMINA, check_all
 
 import lamina
 from lamina.experimental import hijax

@@ -15,7 +15,7 @@ import weakref
 import jax
 import numpy as np
 import pytest
-from oracle import check
+from support.oracle.judge import check
 
 import lamina
 import lamina.numpy as jnp
@@ -153,7 +153,7 @@ def test_transformations_in_many_threads():
 
 
 def test_a_function_of_ever_new_types_keeps_a_bounded_number_of_traces(monkeypatch):
-    module = sys.modules["lamina.jit_traces"]
+    module = sys.modules["lamina.jit.traces"]
     monkeypatch.setattr(module, "_MAX_TRACES", 3)
     f = lamina.jit(lambda x: x * 2)
     for n in range(6):

@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from oracle import JAX, LAMINA
+from support.oracle.judge import JAX, LAMINA
 
 import lamina
 import lamina.numpy as jnp

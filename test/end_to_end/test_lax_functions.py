@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from oracle import JAX, LAMINA, check_all
+from support.oracle.judge import JAX, LAMINA, check_all
 
 import lamina
 from lamina import lax

@@ -3,7 +3,7 @@
 import jax
 import jax.scipy.special
 import numpy as np
-import oracle
+from support.oracle import judge as oracle
 
 import lamina
 import lamina.scipy.special

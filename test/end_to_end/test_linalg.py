@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from oracle import check_all
+from support.oracle.judge import check_all
 
 import lamina
 

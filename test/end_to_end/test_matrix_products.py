@@ -14,7 +14,7 @@ import pytest
 import lamina
 import lamina.numpy as jnp
 from lamina import config, lax
-from lamina.passes.base import CompileError
+from lamina.passes.framework.base import CompileError
 
 _RANDOM = np.random.default_rng(3)
 _SIDE = {"kernel": 1024, "library": 16}
@@ -78,7 +78,7 @@ def test_calls_of_one_function_go_each_their_way():
     programs = []
     for jitted in (plain, by_library, plain, by_library):
         jitted(a, b)
-    from lamina.jit_traces import _traces
+    from lamina.jit.traces import _traces
 
     for traced in _traces[_product].values():
         programs += [(key[2], p.compilation) for key, p in traced.programs.items()]

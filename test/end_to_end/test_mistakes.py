@@ -5,8 +5,8 @@ import re
 import warnings
 
 import numpy as np
-import oracle
 import pytest
+from support.oracle import judge as oracle
 
 import lamina
 

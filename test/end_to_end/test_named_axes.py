@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from oracle import check_all
+from support.oracle.judge import check_all
 
 import lamina
 from lamina import lax

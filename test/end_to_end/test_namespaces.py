@@ -12,7 +12,7 @@ import jax.scipy.ndimage
 import jax.scipy.spatial.transform
 import numpy as np
 import pytest
-from oracle import check, check_all
+from support.oracle.judge import check, check_all
 
 import lamina
 import lamina.numpy as jnp

@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 import pytest
-from oracle import JAX, LAMINA, assert_same, check, check_all
+from support.oracle.judge import JAX, LAMINA, assert_same, check, check_all
 
 import lamina
 from lamina import nn

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from oracle import check_all
+from support.oracle.judge import check_all
 
 X = np.random.default_rng(3).normal(size=(3, 4)).astype(np.float32)
 W = np.random.default_rng(4).normal(size=(3, 4)).astype(np.float32)

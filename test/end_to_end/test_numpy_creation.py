@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from oracle import JAX, LAMINA, check_all
+from support.oracle.judge import JAX, LAMINA, check_all
 
 import lamina
 import lamina.numpy as jnp

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import JAX, LAMINA, assert_same, check, check_all
+from support.oracle.judge import JAX, LAMINA, assert_same, check, check_all
 
 import lamina
 import lamina.numpy as jnp

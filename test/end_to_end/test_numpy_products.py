@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from oracle import check, check_all
+from support.oracle.judge import check, check_all
 
 import lamina
 import lamina.numpy as jnp

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import check, check_all
+from support.oracle.judge import check, check_all
 
 import lamina
 import lamina.numpy as jnp

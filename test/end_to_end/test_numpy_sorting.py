@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import LAMINA, check, check_all
+from support.oracle.judge import LAMINA, check, check_all
 
 import lamina
 import lamina.numpy as jnp

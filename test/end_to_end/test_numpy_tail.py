@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from oracle import check, check_all
+from support.oracle.judge import check, check_all
 
 import lamina
 import lamina.numpy as jnp

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from devices import auto_mesh
-from devices import eight_devices as eight_devices
+from support.devices import auto_mesh
+from support.devices import eight_devices as eight_devices
 
 import lamina
 import lamina.numpy as jnp

@@ -3,8 +3,8 @@
 import jax
 import numpy as np
 import pytest
-from devices import eight_devices as eight_devices
-from oracle import assert_same
+from support.devices import eight_devices as eight_devices
+from support.oracle.judge import assert_same
 
 import lamina
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from primitive_samples import ROWS
-from sample import Sample
-from sample_functions import direction, has_derivative, inexact, mine, x64
+from support.samples.functions import direction, has_derivative, inexact, mine, x64
+from support.samples.primitives import ROWS
+from support.samples.sample import Sample
 
 import lamina
 from lamina import lax

@@ -10,8 +10,8 @@ from typing import Any
 
 import jax
 import numpy as np
-import oracle
 import pytest
+from support.oracle import judge as oracle
 
 import lamina
 from lamina import numpy as lnp

@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 import pytest
-from oracle import JAX, LAMINA, assert_same
+from support.oracle.judge import JAX, LAMINA, assert_same
 
 import lamina
 import lamina.numpy as jnp

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simt_program import Program
+from support.simt.program import Program
 
 import lamina
 import lamina.numpy as jnp

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 import scipy.linalg
-from oracle import check_all
+from support.oracle.judge import check_all
 
 import lamina
 import lamina.scipy.linalg as sl

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 import scipy.signal
-from oracle import assert_same
+from support.oracle.judge import assert_same
 
 import lamina
 from lamina.scipy.signal.windows import get_window

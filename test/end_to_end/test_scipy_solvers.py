@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracle import check_all
+from support.oracle.judge import check_all
 
 import lamina
 import lamina.scipy.optimize as optimize

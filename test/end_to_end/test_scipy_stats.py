@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle import assert_same
+from support.oracle.judge import assert_same
 
 import lamina
 import lamina.numpy as jnp

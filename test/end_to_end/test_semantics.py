@@ -6,7 +6,7 @@ installed JAX as well.
 
 import numpy as np
 import pytest
-from oracle import check, check_all
+from support.oracle.judge import check, check_all
 
 import lamina
 import lamina.numpy as jnp

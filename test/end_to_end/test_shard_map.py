@@ -6,9 +6,9 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from devices import auto_mesh
-from devices import eight_devices as eight_devices
-from oracle import assert_same
+from support.devices import auto_mesh
+from support.devices import eight_devices as eight_devices
+from support.oracle.judge import assert_same
 
 import lamina
 import lamina.numpy as jnp

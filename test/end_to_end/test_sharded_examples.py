@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from devices import auto_mesh
-from devices import eight_devices as eight_devices
-from example_results import EXAMPLES
+from support.devices import auto_mesh
+from support.devices import eight_devices as eight_devices
+from support.example_results import EXAMPLES
 
 import lamina
 import lamina.numpy as jnp

@@ -6,8 +6,8 @@ import pickle
 import jax
 import numpy as np
 import pytest
-from devices import auto_mesh
-from devices import eight_devices as eight_devices
+from support.devices import auto_mesh
+from support.devices import eight_devices as eight_devices
 
 import lamina
 from lamina import P

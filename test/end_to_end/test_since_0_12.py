@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 import scipy.special
-from oracle import JAX, LAMINA, assert_same, check, check_all
+from support.oracle.judge import JAX, LAMINA, assert_same, check, check_all
 
 import lamina
 import lamina.numpy as jnp

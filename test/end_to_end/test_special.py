@@ -9,7 +9,7 @@ import pytest
 import scipy.special
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle import JAX, LAMINA, assert_same
+from support.oracle.judge import JAX, LAMINA, assert_same
 
 import lamina
 import lamina.numpy as jnp

@@ -10,7 +10,7 @@ import jax
 import jax.export
 import numpy as np
 import pytest
-from oracle import check
+from support.oracle.judge import check
 
 import lamina
 import lamina.numpy as jnp
@@ -49,7 +49,7 @@ def test_eval_shape_runs_nothing():
                 m.ShapeDtypeStruct((1_000_000, 3), np.float32)))
         ]  # fmt: skip
 
-    from oracle import JAX, LAMINA
+    from support.oracle.judge import JAX, LAMINA
 
     assert program(LAMINA) == program(JAX)
     assert lamina.jit(loss).eval_shape(PARAMS, X)[0].shape == ()

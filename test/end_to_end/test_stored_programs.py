@@ -40,7 +40,7 @@ def _entries(folder, kind):
 @pytest.mark.parametrize("package", ["llvmlite", "torch_mlir"])
 def test_another_build_of_a_vendor_is_another_compiler(tmp_path, package):
     def fingerprint():
-        code = "from lamina.program_key import fingerprint; print(fingerprint())"
+        code = "from lamina.jit.program_key import fingerprint; print(fingerprint())"
         path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
         done = subprocess.run(
             [sys.executable, "-c", code],

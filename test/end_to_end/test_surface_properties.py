@@ -9,23 +9,18 @@ import re
 import warnings
 from pathlib import Path
 
-import drawn_arrays  # noqa: F401
-import drawn_lax  # noqa: F401
-import drawn_numpy  # noqa: F401
-import drawn_products  # noqa: F401
-import drawn_random  # noqa: F401
-import drawn_scipy
 import jax
 import jax.scipy.linalg
 import jax.scipy.signal
 import jax.scipy.special
 import jax.scipy.stats
 import numpy as np
-from drawn_arguments import CALLS
-from drawn_elsewhere import ELSEWHERE
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle import assert_same
+from support.oracle.judge import assert_same
+from support.strategies import scipy as drawn_scipy
+from support.strategies.arguments import CALLS
+from support.strategies.elsewhere import ELSEWHERE
 
 import lamina
 

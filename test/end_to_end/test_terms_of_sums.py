@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from devices import eight_devices as eight_devices
+from support.devices import eight_devices as eight_devices
 
 import lamina
 import lamina.numpy as jnp

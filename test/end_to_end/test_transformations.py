@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import jax
 import numpy as np
 import pytest
-from oracle import JAX, LAMINA, assert_same
-from oracle import check_whole as check
+from support.oracle.judge import JAX, LAMINA, assert_same
+from support.oracle.judge import check_whole as check
 
 import lamina
 import lamina.numpy as jnp

@@ -4,8 +4,8 @@ against JAX; axes left to other devices, shard_maps inside of shard_maps, lanes 
 import jax
 import numpy as np
 import pytest
-from devices import eight_devices as eight_devices
-from oracle import assert_same
+from support.devices import eight_devices as eight_devices
+from support.oracle.judge import assert_same
 
 import lamina
 from lamina import lax

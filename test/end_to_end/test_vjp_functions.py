@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 from jax.experimental import hijax
-from oracle import JAX, LAMINA, assert_same, check_all
+from support.oracle.judge import JAX, LAMINA, assert_same, check_all
 
 import lamina
 import lamina.numpy as jnp

@@ -6,8 +6,8 @@ import operator
 import sys
 
 import numpy as np
-import oracle
 import pytest
+from support.oracle import judge as oracle
 
 import lamina
 from lamina.core.source_info import is_internal

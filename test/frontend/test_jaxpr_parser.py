@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from random_programs import programs
+from support.strategies.jaxprs import programs
 
 import lamina
 import lamina.numpy as jnp

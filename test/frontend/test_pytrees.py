@@ -7,7 +7,7 @@ import functools
 import jax
 import numpy as np
 import pytest
-from oracle import JAX, LAMINA
+from support.oracle.judge import JAX, LAMINA
 
 import lamina
 from lamina import tree_util

@@ -18,7 +18,7 @@ from lamina.backends.compile import compile_module
 from lamina.dialects.context import parse
 from lamina.dialects.parse_error import ParseError
 from lamina.dialects.serialize import to_bytecode, to_portable_artifact
-from lamina.passes.base import CompileError, PassError
+from lamina.passes.framework.base import CompileError, PassError
 from lamina.runtime import artifact as artifacts
 from lamina.runtime.artifact import Artifact, ArtifactError
 from lamina.runtime.executable import LoadError, load

@@ -13,7 +13,7 @@ _COMPILE = """
 import sys
 import lamina
 from lamina.dialects.parse_error import ParseError
-from lamina.passes.base import CompileError
+from lamina.passes.framework.base import CompileError
 try:
     lamina.compile_stablehlo(open(sys.argv[1], "rb").read())
 except (ParseError, CompileError, ValueError, MemoryError) as error:

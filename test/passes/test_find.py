@@ -2,7 +2,7 @@
 
 from lamina.dialects.context import make_context, parse
 from lamina.dialects.vendors import ir
-from lamina.passes.find import find_ops
+from lamina.passes.framework.find import find_ops
 
 TEXT = """
 func.func @f(%n: index, %x: memref<4xf32>) {

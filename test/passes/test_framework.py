@@ -12,10 +12,10 @@ import pytest
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.context import make_context, parse
 from lamina.dialects.vendors import ir
-from lamina.passes import instrumentation, options, registry
-from lamina.passes.base import CompileError, Pass, PassError, source_frames
-from lamina.passes.find import find_ops
-from lamina.passes.pipeline import Pipeline, checked_if_it_fails
+from lamina.passes.framework import instrumentation, options, registry
+from lamina.passes.framework.base import CompileError, Pass, PassError, source_frames
+from lamina.passes.framework.find import find_ops
+from lamina.passes.framework.pipeline import Pipeline, checked_if_it_fails
 
 TEXT = """
 module @jit_f {

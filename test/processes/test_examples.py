@@ -1,8 +1,8 @@
 """The examples of training over devices do the same in four processes as on four devices of one."""
 
 import pytest
-from example_results import EXAMPLES
 from processes.ranks import check_ranks
+from support.example_results import EXAMPLES
 
 from lamina.partitioning import missing
 

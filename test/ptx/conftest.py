@@ -1,6 +1,6 @@
-"""The programs of other compilers lie beside their tests."""
+"""The programs of other compilers lie beside their tests, our kernels in those of backends."""
 
-import os
 import sys
+from pathlib import Path
 
-sys.path.insert(0, os.path.dirname(__file__))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "backends")]

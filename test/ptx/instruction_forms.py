@@ -19,15 +19,15 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "backends"))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
 
-import cuda_classes
 import cuda_programs
 import test_cuda_samples
 import triton_programs
 from kept_ptx import run_cuda, run_triton
 from own_programs import PtxProgram
-from primitive_samples import ROWS
+from support import cuda_classes
 from support.ptx.launch import Program as Emulated
 from support.ptx.syntax import Instruction, Scope, parse
+from support.samples.primitives import ROWS
 
 from lamina import lax
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from simt_program import Program
 from support import ptx
+from support.simt.program import Program
 
 _ELEMENTS: dict[int, Any] = {0: np.uint8, 6: np.float16, 9: ml_dtypes.bfloat16, 11: np.float32}
 """By the driver's number of a tensor map's type."""

@@ -10,11 +10,11 @@ import unittest.mock
 from collections.abc import Callable
 from typing import Any
 
-import cuda_classes
 import numpy as np
 import own_programs
 import pytest
 from own_programs import PtxProgram
+from support import cuda_classes
 from support.ptx import PtxError
 
 _DESCRIPTOR = re.compile(r"(or\.b64\s+%rd\d+, %rd\d+, )(46116\d{14});")

@@ -8,10 +8,10 @@ import os
 import re
 import unittest.mock
 
-import cuda_classes
 import numpy as np
 import pytest
 from own_programs import PtxProgram
+from support import cuda_classes
 from support.ptx import PtxError
 
 _KERNELS = {

@@ -7,13 +7,13 @@ import os
 import unittest.mock
 from typing import Any
 
-import cuda_classes
 import numpy as np
 import pytest
 import test_cuda_samples
 from own_programs import PtxProgram
-from primitive_samples import ROWS
-from sample import Sample
+from support import cuda_classes
+from support.samples.primitives import ROWS
+from support.samples.sample import Sample
 
 import lamina
 from lamina import lax

@@ -9,8 +9,8 @@ import pytest
 from own_programs import PtxProgram
 
 import lamina.numpy as jnp
-from lamina.passes.gpu.product import choice
-from lamina.passes.gpu.product.tiling import Tiling, Unit
+from lamina.passes.kernels.gpu.gemm import choice
+from lamina.passes.kernels.gpu.gemm.tiling import Tiling, Unit
 
 
 @pytest.mark.parametrize("rows", [256, 200])

@@ -1,5 +1,5 @@
-"""Numbers about a machine are in `Machine` (passes/machine.py), passes/gpu/machine.py and backends/machine, and nowhere
-else.
+"""Numbers about a machine are in passes/framework/machine.py, passes/kernels/gpu/machine.py, backends/machine, and
+nowhere else.
 
 A number in passes/ and backends/ whose name says that it is a limit is there for another reason, which the comment
 beside it begins with:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.passes import registry
+from lamina.passes.framework import registry
 
 REPO = Path(__file__).resolve().parents[2]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from primitive_samples import ROWS
-from sample import Sample
-from sample_functions import has_derivative
+from support.samples.functions import has_derivative
+from support.samples.primitives import ROWS
+from support.samples.sample import Sample
 
 from lamina import lax
 from lamina.core import NO_OPERANDS, NOT_DIFFERENTIABLE, OWED, Primitive

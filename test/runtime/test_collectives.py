@@ -5,11 +5,11 @@ import time
 
 import numpy as np
 import pytest
-from devices import eight_devices as eight_devices
+from support.devices import eight_devices as eight_devices
 
 import lamina
 from lamina import P, lax, runtime
-from lamina.passes.base import CompileError
+from lamina.passes.framework.base import CompileError
 
 pytestmark = pytest.mark.usefixtures("eight_devices")
 

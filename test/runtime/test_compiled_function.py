@@ -8,7 +8,7 @@ import weakref
 
 import numpy as np
 import pytest
-from llvm_objects import ADD_ONE, artifact
+from support.llvm_objects import ADD_ONE, artifact
 
 from lamina import runtime
 from lamina.array import ArrayImpl, from_numpy

@@ -6,11 +6,11 @@ import gc
 import threading
 from typing import Any
 
-import fake_driver
 import ml_dtypes
 import numpy as np
 import pytest
-from fake_driver import FakeDriver
+from support.fake_cuda import driver as fake_driver
+from support.fake_cuda.driver import FakeDriver
 
 import lamina
 import lamina.numpy as jnp

@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import fake_driver
 import numpy as np
 import pytest
 from cuda.bindings import driver as bindings
 from cuda.core import Buffer, Device
 from cuda.core.utils import StridedMemoryView
-from fake_driver import FakeDriver
+from support.fake_cuda import driver as fake_driver
+from support.fake_cuda.driver import FakeDriver
 
 import lamina
 import lamina.numpy as jnp

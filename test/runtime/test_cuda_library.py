@@ -8,17 +8,17 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import fake_driver
 import ml_dtypes
 import numpy as np
 import pytest
 from cuda import pathfinder
-from fake_cublaslt import FakeCublasLt
-from fake_driver import FakeDriver
+from support.fake_cuda import driver as fake_driver
+from support.fake_cuda.cublaslt import FakeCublasLt
+from support.fake_cuda.driver import FakeDriver
 
 import lamina
 import lamina.numpy as jnp
-from lamina.passes.gpu.product import library as product_library
+from lamina.passes.kernels.gpu.gemm import library as product_library
 from lamina.runtime import cuda
 
 _RANDOM = np.random.default_rng(0)

@@ -9,7 +9,7 @@ import weakref
 
 import numpy as np
 import pytest
-from llvm_objects import ADD_ONE, artifact, elementwise
+from support.llvm_objects import ADD_ONE, artifact, elementwise
 
 from lamina import runtime
 from lamina.array import from_dlpack, from_numpy
@@ -407,7 +407,7 @@ def test_measured_time_corrects_the_estimate():
 SCRIPT = """
 import os, sys, numpy as np
 sys.path.insert(0, {tests!r})
-from llvm_objects import artifact, elementwise
+from support.llvm_objects import artifact, elementwise
 from lamina.runtime.executable import load
 slow = load(artifact(elementwise("call i32 @usleep(i32 20000)\\n  %y = fadd float %x, 1.0", 4),
                      [("float32", (4,))], [("float32", (4,))],

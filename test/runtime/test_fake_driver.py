@@ -9,8 +9,8 @@ from pathlib import Path
 _PROGRAM = """
 import sys
 sys.path.insert(0, sys.argv[1])
-import fake_core
-from fake_driver import FakeDriver
+from support.fake_cuda import core as fake_core
+from support.fake_cuda.driver import FakeDriver
 with fake_core.installed(FakeDriver()):
     from cuda.core import Device
     device = Device(0)

@@ -11,8 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import fake_driver
 import pytest
+from support.fake_cuda import driver as fake_driver
 
 import lamina
 

@@ -2,7 +2,7 @@
 
 It is linear in the terms b. Its tangent is a recurrence of the same factors, and so is its transpose,
 from the other end on: derivatives of every order are a few of them. It has two forms (`two_forms.py`):
-a tree, and a reduction over windows that the CPU has a kernel for (`backends/cpu/recurrence.py`).
+a tree, and a reduction over windows that the CPU has a kernel for (`passes/kernels/cpu/scan/recurrence.py`).
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from lamina.core import tree
-from lamina.jit import compiled_function, jit
-from lamina.jit_options import JitOptions
+from lamina.jit.function import compiled_function, jit
+from lamina.jit.options import JitOptions
 from lamina.sharding import PartitionSpec, Sharding
 from lamina.sharding.constraint import with_sharding_constraint as with_sharding_constraint
 

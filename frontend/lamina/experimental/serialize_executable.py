@@ -18,8 +18,8 @@ import numpy as np
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, Var
 from lamina.core.library import library
-from lamina.program_plan import Plan
-from lamina.programs import Program
+from lamina.jit.program_plan import Plan
+from lamina.jit.programs import Program
 from lamina.stages import Compiled, Traced
 
 __all__ = ["deserialize_and_load", "serialize"]
@@ -102,7 +102,7 @@ def deserialize_and_load(
     >>> print(stored.deserialize_and_load(*stored.serialize(compiled))(2.0))
     3.0
     """
-    from lamina.compiled_text import StoredCompilation
+    from lamina.jit.compiled_text import StoredCompilation
     from lamina.runtime.artifact import Artifact
     from lamina.runtime.executable import load
 

@@ -18,13 +18,14 @@ from collections.abc import Mapping, Sequence
 from time import perf_counter as clock
 from typing import Any
 
-from lamina import compiler_options, config, log_lines
+from lamina import config, log_lines
 from lamina.core import garbage
 from lamina.jax_plugin.compile_options import CompileOptions
 from lamina.jax_plugin.facts import DEVICE_MEMORY, Facts
 from lamina.jax_plugin.failures import PluginError as PluginError
 from lamina.jax_plugin.failures import as_statuses
 from lamina.jax_plugin.host_calls import HostCall
+from lamina.jit import compiler_options
 from lamina.records import Record
 
 _BY_BYTES = "jax"  # in the store: a program's bytes -> the name of its artifact
@@ -251,7 +252,7 @@ def _compiled_module(
 def _key_of_bytes(code: bytes, options: CompileOptions) -> str:
     """The name in the store of what these bytes compile to, by this compiler, for this machine."""
     from lamina.backends.target import Target
-    from lamina.program_key import fingerprint
+    from lamina.jit.program_key import fingerprint
 
     digest = hashlib.blake2b(digest_size=20)
     rest = (

@@ -38,7 +38,7 @@ def as_statuses() -> Iterator[None]:
 def _status_of(error: Exception) -> PluginError:
     """Asked where something failed: programs that are found in the store need no MLIR, which these load."""
     from lamina.dialects.parse_error import ParseError
-    from lamina.passes.base import CompileError, PassError
+    from lamina.passes.framework.base import CompileError, PassError
     from lamina.runtime.artifact import ArtifactError
     from lamina.runtime.executable import LoadError
 

@@ -105,7 +105,7 @@ def bind_host_calls(module: Any) -> tuple[HostCall, ...]:
     Raises NotImplementedError for handlers that need what is not there.
     """
     from lamina.dialects.vendors import ir
-    from lamina.passes.find import find_ops
+    from lamina.passes.framework.find import find_ops
     from lamina.passes.stablehlo.legalize.adopt_lapack import is_adopted
 
     found: list[HostCall] = []
@@ -170,7 +170,7 @@ def _specs(values: Any) -> list[tuple[np.dtype, tuple[int, ...]]]:
 
 
 def _place(call: Any) -> str:
-    from lamina.passes.base import source_frames
+    from lamina.passes.framework.base import source_frames
 
     frames = source_frames(call.location)
     return str(frames[0]) if frames else ""

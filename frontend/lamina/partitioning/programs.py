@@ -9,7 +9,7 @@ from lamina import config, log_lines
 from lamina.partitioning.helper import partition
 
 if TYPE_CHECKING:
-    from lamina.program_plan import Plan
+    from lamina.jit.program_plan import Plan
 
 
 def partition_module(plan: Plan, module: Any) -> tuple[Any, dict[str, Any]]:
@@ -42,7 +42,7 @@ _DONATED, _ALIASED = "jax.buffer_donor", "tf.aliasing_output"
 def _place_donations(module: Any) -> None:
     """Results of the types of donated arguments are put in their places."""
     from lamina.dialects.vendors import ir
-    from lamina.program_plan import match_donations
+    from lamina.jit.program_plan import match_donations
 
     main: Any = ir.SymbolTable(module.operation)["main"].operation
     if "arg_attrs" not in main.attributes:

@@ -14,7 +14,7 @@ from lamina.sharding.layout import Layout
 from lamina.sharding.shardings import NamedSharding
 
 if TYPE_CHECKING:
-    from lamina.program_plan import Plan
+    from lamina.jit.program_plan import Plan
 
 
 class DeviceProgram:

@@ -12,7 +12,7 @@ from lamina.sharding.shardings import NamedSharding
 from lamina.sharding.spec import PartitionSpec
 
 if TYPE_CHECKING:
-    from lamina.program_plan import Plan
+    from lamina.jit.program_plan import Plan
     from lamina.sharding.requested import RequestedShardings
 
 

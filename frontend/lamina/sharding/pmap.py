@@ -15,7 +15,7 @@ from lamina.core.trace import get_aval
 from lamina.core.tracebacks import api_boundary
 from lamina.core.wrapping import function_name, update_wrapper
 from lamina.devices import devices as all_devices
-from lamina.jit import jit
+from lamina.jit.function import jit
 from lamina.sharding.manual import Manual, check_not_inside
 from lamina.sharding.mesh import Mesh
 from lamina.sharding.on_mesh import shard_map_p

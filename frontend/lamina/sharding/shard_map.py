@@ -13,7 +13,7 @@ from lamina.core.library import library
 from lamina.core.trace import get_aval
 from lamina.core.tracebacks import api_boundary
 from lamina.core.wrapping import named_place
-from lamina.jit import jit
+from lamina.jit.function import jit
 from lamina.lax.collective_sums import spread
 from lamina.sharding.manual import Manual, check_not_inside, inside
 from lamina.sharding.mesh import AbstractMesh, Mesh, get_mesh

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lamina.dialects.vendors import ir
-from lamina.passes.loops import index
+from lamina.passes.emit.loops import index
 
 
 def indices(map_: ir.AffineMap, position: Mapping[int, ir.Value]) -> list[ir.Value]:

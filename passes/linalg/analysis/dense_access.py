@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from lamina.dialects.builders.buffers import reshaped
 from lamina.dialects.vendors import arith, ir
+from lamina.passes.emit.loops import add, index
 from lamina.passes.linalg.analysis.structure import has_constant, is_buffer, is_linear, root_buffer
-from lamina.passes.loops import add, index
 from lamina.records import Record
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from lamina.passes.framework.machine import REFERENCE, Machine
 from lamina.passes.linalg.analysis.structure import Generic
-from lamina.passes.machine import REFERENCE, Machine
 
 _WANTED_TASKS = 4
 _DIVISION = 8.0  # operations

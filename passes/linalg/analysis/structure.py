@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from lamina.dialects.vendors import ir, memref
-from lamina.passes.find import find_ops, is_inside
+from lamina.passes.framework.find import find_ops, is_inside
 
 HARMLESS = ("arith.", "complex.", "index.", "memref.alloc", "memref.cast", "memref.collapse_shape",
             "memref.expand_shape", "memref.get_global", "memref.reinterpret_cast",

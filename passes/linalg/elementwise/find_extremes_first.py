@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from lamina.dialects.vendors import arith, ir, tensor
-from lamina.passes.base import Pass
-from lamina.passes.extremes import FLOATS, picks
-from lamina.passes.find import find_ops
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.extremes import FLOATS, picks
+from lamina.passes.framework.find import find_ops
 from lamina.passes.linalg.analysis.structure import (
     Generic,
     is_fill_of_input,

@@ -16,10 +16,10 @@ example: test/passes/linalg/elementwise/fuse_long_chains.mlir
 from __future__ import annotations
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops, in_block
+from lamina.passes.emit.loops import index
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops, in_block
 from lamina.passes.linalg.analysis.structure import Generic, make_generic, read_generic
-from lamina.passes.loops import index
 
 
 class FuseLongChains(Pass):

@@ -16,16 +16,16 @@ example: test/passes/linalg/elementwise/inline_extracted.mlir
 from __future__ import annotations
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.copies import copied
-from lamina.passes.find import ancestors, find_ops
+from lamina.passes.emit.copies import copied
+from lamina.passes.emit.loops import extract, index
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import ancestors, find_ops
 from lamina.passes.linalg.analysis.structure import (
     Generic,
     generics_together,
     make_generic,
     read_generic,
 )
-from lamina.passes.loops import extract, index
 
 _EXTRACT = "tensor.extract"
 _LOOPS = frozenset(("scf.for", "scf.forall"))

@@ -11,9 +11,9 @@ example: test/passes/linalg/elementwise/inline_scalar_generics.mlir
 from __future__ import annotations
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
-from lamina.passes.loops import extract, scalar_tensor
+from lamina.passes.emit.loops import extract, scalar_tensor
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
 
 
 class InlineScalarGenerics(Pass):

@@ -24,8 +24,8 @@ from itertools import pairwise
 from math import prod
 
 from lamina.dialects.vendors import ir, tensor
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
 from lamina.passes.linalg.analysis.structure import places_of, reductions_of
 
 _SAME_SHAPE = frozenset(("linalg.copy", "linalg.fill", "bufferization.materialize_in_destination"))

@@ -14,9 +14,9 @@ example: test/passes/linalg/elementwise/overwrite_operands.mlir
 from __future__ import annotations
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.copies import remade
-from lamina.passes.find import in_block
+from lamina.passes.emit.copies import remade
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import in_block
 from lamina.passes.linalg.analysis.reducing import reduced_dimensions
 from lamina.passes.linalg.analysis.structure import Generic, generics_together, read_generic
 

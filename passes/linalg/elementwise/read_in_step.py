@@ -15,8 +15,8 @@ example: test/passes/linalg/elementwise/read_in_step.mlir
 from __future__ import annotations
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.copies import copied
+from lamina.passes.emit.copies import copied
+from lamina.passes.framework.base import Pass
 from lamina.passes.linalg.analysis.structure import (
     Generic,
     generics_together,

@@ -17,14 +17,14 @@ example: test/passes/linalg/elementwise/recompute_cheap.mlir
 from __future__ import annotations
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.upstream import run_upstream
 from lamina.passes.linalg.analysis.structure import (
     Generic,
     generics_together,
     places_of,
     read_generic,
 )
-from lamina.passes.upstream import run_upstream
 
 _CHEAP = frozenset(
     f"arith.{name}"

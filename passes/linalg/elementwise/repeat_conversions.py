@@ -12,8 +12,8 @@ example: test/passes/linalg/elementwise/repeat_conversions.mlir
 from __future__ import annotations
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
 
 _CONVERSIONS = ("arith.extf", "arith.extsi")
 

@@ -21,8 +21,8 @@ from collections.abc import Sequence
 
 from lamina.dialects.attributes import INOUT, updated_arguments
 from lamina.dialects.vendors import ir, tensor
-from lamina.passes.base import Pass
-from lamina.passes.find import in_block
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import in_block
 from lamina.passes.linalg.analysis.structure import is_fill_of_input, make_copy
 
 WRITABLE = "bufferization.writable"

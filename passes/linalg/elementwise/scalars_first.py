@@ -16,7 +16,7 @@ example: test/passes/linalg/elementwise/scalars_first.mlir
 from __future__ import annotations
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
+from lamina.passes.framework.base import Pass
 
 _KEPT = "tensor.from_elements"
 _SCALAR = ("arith.", "math.", "complex.", "tensor.extract", _KEPT)

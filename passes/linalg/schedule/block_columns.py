@@ -25,8 +25,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 
 from lamina.dialects.vendors import ir, memref
-from lamina.passes.base import Pass
-from lamina.passes.copies import copied
+from lamina.passes.emit.copies import copied
+from lamina.passes.emit.loops import for_tasks
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.machine import Machine
+from lamina.passes.framework.machine_attribute import machine_of
+from lamina.passes.kernels.cpu.gemm.factor_copies import copy_elements
 from lamina.passes.linalg.analysis.parallel import split, total_cost
 from lamina.passes.linalg.analysis.reducing import reducing_on_buffers
 from lamina.passes.linalg.analysis.structure import (
@@ -41,7 +45,6 @@ from lamina.passes.linalg.analysis.structure import (
     read_generic,
     strides_of,
 )
-from lamina.passes.linalg.products.factor_copies import copy_elements
 from lamina.passes.linalg.schedule.neighbours import (
     changed_in_place,
     erase,
@@ -49,9 +52,6 @@ from lamina.passes.linalg.schedule.neighbours import (
     members_around,
 )
 from lamina.passes.linalg.schedule.tileable import has_plain_indices
-from lamina.passes.loops import for_tasks
-from lamina.passes.machine import Machine
-from lamina.passes.machine_attribute import machine_of
 from lamina.passes.memref.place_temporaries import element_bytes
 from lamina.records import Record
 

@@ -20,7 +20,9 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 from lamina.dialects.vendors import arith, ir, memref, vector
-from lamina.passes.base import Pass
+from lamina.passes.emit.loops import add, for_range, for_steps, for_tasks, index, load, store
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.machine_attribute import machine_of
 from lamina.passes.linalg.analysis.parallel import is_worth_splitting, split, total_cost
 from lamina.passes.linalg.analysis.reducing import reduced_dimensions
 from lamina.passes.linalg.analysis.structure import (
@@ -34,8 +36,6 @@ from lamina.passes.linalg.analysis.structure import (
 from lamina.passes.linalg.schedule.fused_reductions import Member, Reduction, Walk, find_walk
 from lamina.passes.linalg.schedule.split_reductions import add_up, neutral_of
 from lamina.passes.linalg.vectors.vector_body import across_lanes, on_vectors
-from lamina.passes.loops import add, for_range, for_steps, for_tasks, index, load, store
-from lamina.passes.machine_attribute import machine_of
 
 _ROWS, _FEW_ROWS = 8, 4  # code: of a block
 _SHORT_BODY = 8  # code: ops on an element, of which a block of many rows is still little code

@@ -18,8 +18,8 @@ from __future__ import annotations
 import math
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.copies import copied
+from lamina.passes.emit.copies import copied
+from lamina.passes.framework.base import Pass
 from lamina.passes.linalg.analysis.reducing import reduced_dimensions
 from lamina.passes.linalg.analysis.structure import (
     Generic,

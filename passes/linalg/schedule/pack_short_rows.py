@@ -24,8 +24,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from lamina.dialects.vendors import arith, ir, memref
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
+from lamina.passes.emit.loops import for_tasks, index
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
+from lamina.passes.framework.machine_attribute import machine_of
+from lamina.passes.kernels.cpu.gemm.factor_copies import copy_elements
 from lamina.passes.linalg.analysis.parallel import split, total_cost
 from lamina.passes.linalg.analysis.reducing import reducing_on_buffers
 from lamina.passes.linalg.analysis.structure import (
@@ -39,15 +42,12 @@ from lamina.passes.linalg.analysis.structure import (
     read_generic,
     root_buffer,
 )
-from lamina.passes.linalg.products.factor_copies import copy_elements
 from lamina.passes.linalg.schedule.neighbours import (
     changed_in_place,
     erase,
     is_used_by_none_but,
     members_around,
 )
-from lamina.passes.loops import for_tasks, index
-from lamina.passes.machine_attribute import machine_of
 from lamina.passes.memref.place_temporaries import element_bytes
 from lamina.records import Record
 

@@ -17,12 +17,12 @@ example: test/passes/linalg/schedule/pad_around.mlir
 from __future__ import annotations
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.machine_attribute import machine_of
+from lamina.passes.kernels.cpu.gemm.epilogue import can_be_done_together
 from lamina.passes.linalg.analysis.structure import generics_on_buffers, is_buffer, read_generic
-from lamina.passes.linalg.products.epilogue import can_be_done_together
 from lamina.passes.linalg.schedule.padded_window import PaddedWindow, maker_of
 from lamina.passes.linalg.schedule.padding import Padding, bytes_of, find_padding
-from lamina.passes.machine_attribute import machine_of
 
 _LEAST = 1 / 8  # shape: of the second cache
 

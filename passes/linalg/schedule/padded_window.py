@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from lamina.dialects.vendors import arith, ir
+from lamina.passes.emit.loops import for_steps, index
+from lamina.passes.kernels.cpu.gemm.prologue import Prologue, find_prologue
+from lamina.passes.kernels.cpu.gemm.register_blocks import Factor
 from lamina.passes.linalg.analysis.structure import clone_on, subview
-from lamina.passes.linalg.products.prologue import Prologue, find_prologue
-from lamina.passes.linalg.products.register_blocks import Factor
 from lamina.passes.linalg.schedule.padding import Padding
-from lamina.passes.loops import for_steps, index
 from lamina.records import Record
 
 

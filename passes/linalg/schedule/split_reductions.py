@@ -20,8 +20,8 @@ from __future__ import annotations
 import math
 
 from lamina.dialects.vendors import arith, ir, memref
-from lamina.passes.base import Pass
-from lamina.passes.find import in_block
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import in_block
 from lamina.passes.linalg.analysis.parallel import is_worth_splitting, total_cost
 from lamina.passes.linalg.analysis.reducing import reducing_on_buffers
 from lamina.passes.linalg.analysis.structure import (

@@ -28,7 +28,12 @@ import math
 from collections.abc import Iterator, Mapping
 
 from lamina.dialects.vendors import arith, ir, memref
-from lamina.passes.base import Pass
+from lamina.passes.emit.loops import for_tasks, index
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.machine_attribute import machine_of
+from lamina.passes.kernels.cpu.gemm.contraction import read_contraction
+from lamina.passes.kernels.cpu.gemm.epilogue import Epilogue, can_be_done_together, find_epilogue
+from lamina.passes.kernels.cpu.gemm.prologue import Prologue
 from lamina.passes.linalg.analysis.parallel import is_costly, split, total_cost
 from lamina.passes.linalg.analysis.structure import (
     PART,
@@ -45,13 +50,8 @@ from lamina.passes.linalg.analysis.structure import (
     root_buffer,
     sole_fill,
 )
-from lamina.passes.linalg.products.contraction import read_contraction
-from lamina.passes.linalg.products.epilogue import Epilogue, can_be_done_together, find_epilogue
-from lamina.passes.linalg.products.prologue import Prologue
 from lamina.passes.linalg.schedule.padded_window import PaddedWindow, maker_of
 from lamina.passes.linalg.schedule.padding import Padding, bytes_of, element_bytes_of, find_padding
-from lamina.passes.loops import for_tasks, index
-from lamina.passes.machine_attribute import machine_of
 from lamina.records import Record
 
 _LEAST_PARTS = 8  # shape: enough for tasks

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lamina.dialects.vendors import ir
-from lamina.passes.find import find_ops
+from lamina.passes.framework.find import find_ops
 from lamina.passes.linalg.analysis.structure import Generic
 
 

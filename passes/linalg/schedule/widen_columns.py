@@ -21,9 +21,9 @@ from typing import NamedTuple
 
 from lamina.dialects.builders.buffers import reshaped
 from lamina.dialects.vendors import arith, ir, memref
-from lamina.passes.base import Pass
-from lamina.passes.copies import copied
-from lamina.passes.find import find_ops
+from lamina.passes.emit.copies import copied
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
 from lamina.passes.linalg.analysis.reducing import reducing_on_buffers
 from lamina.passes.linalg.analysis.structure import (
     Generic,

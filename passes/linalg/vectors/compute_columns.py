@@ -20,7 +20,9 @@ import math
 from collections.abc import Iterator, Sequence
 
 from lamina.dialects.vendors import arith, ir, vector
-from lamina.passes.base import Pass
+from lamina.passes.emit.loops import for_tasks, index
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.machine_attribute import machine_of
 from lamina.passes.linalg.analysis.dense_access import (
     DenseAccess,
     bits_of,
@@ -43,8 +45,6 @@ from lamina.passes.linalg.analysis.structure import (
 from lamina.passes.linalg.vectors.lane_windows import Windows, window
 from lamina.passes.linalg.vectors.shuffles import interleaved
 from lamina.passes.linalg.vectors.vector_body import can_be_on_vectors, on_vectors
-from lamina.passes.loops import for_tasks, index
-from lamina.passes.machine_attribute import machine_of
 from lamina.records import Record
 
 _MOST_COLUMNS = 8  # shape: each is a vector in a register

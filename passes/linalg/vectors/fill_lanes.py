@@ -20,7 +20,10 @@ import math
 from collections.abc import Mapping
 
 from lamina.dialects.vendors import arith, ir, vector
-from lamina.passes.base import Pass
+from lamina.passes.emit.loops import add, for_tasks, index
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.machine_attribute import machine_of
+from lamina.passes.kernels.cpu.gemm.narrow_products import erase_unread
 from lamina.passes.linalg.analysis.dense_access import flat, place_in
 from lamina.passes.linalg.analysis.parallel import split
 from lamina.passes.linalg.analysis.structure import (
@@ -29,12 +32,9 @@ from lamina.passes.linalg.analysis.structure import (
     read_generic,
     root_buffer,
 )
-from lamina.passes.linalg.products.narrow_products import erase_unread
 from lamina.passes.linalg.vectors.flat_space import FlatSpace, Operand, read_space
 from lamina.passes.linalg.vectors.lane_windows import Window, Windows
 from lamina.passes.linalg.vectors.vector_body import on_vectors
-from lamina.passes.loops import add, for_tasks, index
-from lamina.passes.machine_attribute import machine_of
 
 
 class FillLanes(Pass):

@@ -9,6 +9,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from lamina.dialects.vendors import ir
+from lamina.passes.kernels.cpu.gemm.contraction import read_contraction
+from lamina.passes.kernels.cpu.gemm.epilogue import Epilogue, find_epilogue
+from lamina.passes.kernels.cpu.gemm.narrow_products import widened_before
+from lamina.passes.kernels.cpu.gemm.register_blocks import Factor
 from lamina.passes.linalg.analysis.dense_access import DenseAccess, bits_of, dense_access
 from lamina.passes.linalg.analysis.structure import (
     Generic,
@@ -17,10 +21,6 @@ from lamina.passes.linalg.analysis.structure import (
     stride_along,
     strides_of,
 )
-from lamina.passes.linalg.products.contraction import read_contraction
-from lamina.passes.linalg.products.epilogue import Epilogue, find_epilogue
-from lamina.passes.linalg.products.narrow_products import widened_before
-from lamina.passes.linalg.products.register_blocks import Factor
 from lamina.passes.linalg.vectors.lane_windows import Window, window
 from lamina.passes.linalg.vectors.vector_body import can_be_on_vectors
 from lamina.records import Record

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import field
 
 from lamina.dialects.vendors import arith, ir, vector
-from lamina.passes.loops import add, index, load
+from lamina.passes.emit.loops import add, index, load
 from lamina.records import Record
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lamina.dialects.vendors import ir, vector
-from lamina.passes.copies import remade
+from lamina.passes.emit.copies import remade
 from lamina.passes.memref.plain_loop import has_vectors
 
 _KINDS = {

@@ -26,10 +26,10 @@ import numpy as np
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir, stablehlo_ext
-from lamina.passes.base import Pass
-from lamina.passes.extremes import FLOATS, picks
-from lamina.passes.find import find_ops
-from lamina.passes.machine import REFERENCE
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.extremes import FLOATS, picks
+from lamina.passes.framework.find import find_ops
+from lamina.passes.framework.machine import REFERENCE
 from lamina.passes.stablehlo.analysis.chunks import Chunks
 from lamina.passes.stablehlo.analysis.facts import defining, ints, made_by, splat_of
 

@@ -14,8 +14,8 @@ example: test/passes/stablehlo/algebra/keep_factors.mlir
 from __future__ import annotations
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
 from lamina.passes.linalg.analysis.contract import contract
 from lamina.passes.stablehlo.analysis.facts import DotNumbers, makes_a_factor
 

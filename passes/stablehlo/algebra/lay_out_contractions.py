@@ -17,8 +17,8 @@ from dataclasses import replace
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import element_name
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
 from lamina.passes.stablehlo.analysis.facts import DotNumbers, size_of
 from lamina.passes.stablehlo.analysis.gemm import ELEMENT_TYPES, Gemm
 

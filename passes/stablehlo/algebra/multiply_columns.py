@@ -15,8 +15,8 @@ from __future__ import annotations
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
 from lamina.passes.stablehlo.analysis.facts import ints, reducer_of
 
 _COLUMNS = range(1024, 15, -16)  # whole vectors; all of them are in the first cache

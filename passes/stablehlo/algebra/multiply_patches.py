@@ -22,8 +22,8 @@ from math import prod
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
 from lamina.passes.stablehlo.analysis.convolution_numbers import ConvolutionNumbers
 from lamina.passes.stablehlo.analysis.facts import size_of
 

@@ -26,10 +26,10 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.constants import is_splat
 from lamina.dialects.types import byte_size, dtype_of
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.copies import copied, remade
-from lamina.passes.find import find_ops
-from lamina.passes.machine import REFERENCE
+from lamina.passes.emit.copies import copied, remade
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
+from lamina.passes.framework.machine import REFERENCE
 from lamina.passes.stablehlo.analysis.facts import (
     CONSTANT,
     COSTLY,

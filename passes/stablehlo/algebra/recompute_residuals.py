@@ -25,8 +25,8 @@ from operator import itemgetter
 from lamina.dialects.attributes import KIND
 from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.copies import copied
+from lamina.passes.emit.copies import copied
+from lamina.passes.framework.base import Pass
 from lamina.passes.stablehlo.analysis.facts import CHEAP, CONSTANT, computes_elements
 
 _ROUNDS = 3

@@ -21,9 +21,9 @@ from collections.abc import Sequence
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.copies import remade
-from lamina.passes.find import find_ops
+from lamina.passes.emit.copies import remade
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
 from lamina.passes.stablehlo.algebra.reduce_further import reducer_in_steps
 from lamina.passes.stablehlo.analysis.facts import defining, ints, made_by, size_of, splat_of
 from lamina.passes.stablehlo.canonicalize.raise_views import ops_above

@@ -18,8 +18,8 @@ import numpy as np
 
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
 from lamina.passes.stablehlo.analysis.facts import in_order, ints, reducer_of, size_of, splat_of
 
 _ROUNDED = ("stablehlo.add", "stablehlo.multiply")

@@ -26,8 +26,8 @@ import numpy as np
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
 from lamina.passes.stablehlo.analysis.chunks import Chunks, whole
 from lamina.passes.stablehlo.analysis.facts import defining, made_by, reducer_of, splat_of
 from lamina.passes.stablehlo.canonicalize.rewriting import erase

@@ -20,9 +20,9 @@ from __future__ import annotations
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.copies import remade
-from lamina.passes.find import find_ops
+from lamina.passes.emit.copies import remade
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
 from lamina.passes.stablehlo.algebra.keep_products_small import sum_of_products
 from lamina.passes.stablehlo.analysis.facts import DotNumbers, computes_elements, defining, size_of
 from lamina.passes.stablehlo.analysis.product_choice import implementation_of

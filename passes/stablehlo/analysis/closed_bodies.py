@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from lamina.dialects.vendors import ir
-from lamina.passes.copies import copied
-from lamina.passes.find import is_inside
+from lamina.passes.emit.copies import copied
+from lamina.passes.framework.find import is_inside
 from lamina.passes.stablehlo.analysis.facts import CONTROL, defining
 from lamina.passes.stablehlo.fusion.fuse_ops import captured
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.vendors import ir
-from lamina.passes.copies import remade
+from lamina.passes.emit.copies import remade
 from lamina.passes.stablehlo.analysis.facts import defining, ints
 
 _MOST_DEEP = 3  # search

@@ -8,8 +8,8 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.constants import array_of
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import arith, ir
-from lamina.passes.copies import remade
-from lamina.passes.loops import cast, extract, index, scalar_tensor
+from lamina.passes.emit.copies import remade
+from lamina.passes.emit.loops import cast, extract, index, scalar_tensor
 from lamina.passes.stablehlo.analysis.facts import CONSTANT, ints
 
 Load = Callable[[ir.Value, Sequence[ir.Value]], ir.Value]

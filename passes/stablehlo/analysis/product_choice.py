@@ -1,7 +1,7 @@
 """Who does a matrix product: code for its shape, the packed product that all of a type share, or a BLAS.
 
-Each is given the time that it takes on the module's machine (`passes/machine.py`), by the rates of square products;
-the least decides. What is written around a product counts: code for the shape has element-wise ops before and
+Each is given the time that it takes on the module's machine (`passes/framework/machine.py`), by the rates of square
+products; the least decides. What is written around a product counts: code for the shape has element-wise ops before and
 after a product in its loops, the others read and write memory for them.
 """
 
@@ -14,9 +14,9 @@ from typing import Literal, TypeAlias, cast, get_args
 from lamina.dialects.attributes import MATRIX_PRODUCTS, string_of
 from lamina.dialects.types import element_name
 from lamina.dialects.vendors import ir
-from lamina.passes.base import CompileError
-from lamina.passes.machine import REFERENCE, Machine
-from lamina.passes.machine_attribute import machine_of
+from lamina.passes.framework.base import CompileError
+from lamina.passes.framework.machine import REFERENCE, Machine
+from lamina.passes.framework.machine_attribute import machine_of
 from lamina.passes.stablehlo.analysis.facts import computes_elements, defining, has_one_use
 from lamina.passes.stablehlo.analysis.gemm import Gemm
 from lamina.records import Record

@@ -22,8 +22,8 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.attributes import KIND
 from lamina.dialects.types import byte_size, dtype_of
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.machine import REFERENCE
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.machine import REFERENCE
 from lamina.passes.stablehlo.analysis.facts import (
     CONSTANT,
     CONTROL,

@@ -23,7 +23,7 @@ from __future__ import annotations
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.attributes import KIND, REASON
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
+from lamina.passes.framework.base import Pass
 from lamina.passes.stablehlo.analysis.facts import DotNumbers, defining, in_order
 from lamina.passes.stablehlo.analysis.kernel_functions import Kernels, blocks_of
 from lamina.passes.stablehlo.attention.reading import Attention

@@ -31,7 +31,7 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.attributes import KIND, REASON
 from lamina.dialects.types import dtype_of, element_name
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
+from lamina.passes.framework.base import Pass
 from lamina.passes.stablehlo.analysis.facts import (
     computes_elements,
     defining,

@@ -13,7 +13,7 @@ import numpy as np
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
+from lamina.passes.framework.base import Pass
 
 _FIRST_INDEX = {
     "stablehlo.gather": 1,

@@ -16,12 +16,12 @@ example: test/passes/stablehlo/canonicalize/cse.mlir
 from __future__ import annotations
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
+from lamina.passes.framework.upstream import run_upstream
 from lamina.passes.stablehlo.analysis.closed_bodies import close_body
 from lamina.passes.stablehlo.analysis.facts import COMMUTATIVE
 from lamina.passes.stablehlo.analysis.keys import attributes_key
-from lamina.passes.upstream import run_upstream
 
 _WITH_BODIES = tuple(
     f"stablehlo.{name}"

@@ -12,8 +12,8 @@ example: test/passes/stablehlo/canonicalize/dce.mlir
 from __future__ import annotations
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.copies import remade
+from lamina.passes.emit.copies import remade
+from lamina.passes.framework.base import Pass
 from lamina.passes.stablehlo.analysis.facts import is_droppable, is_unused
 from lamina.passes.stablehlo.canonicalize import dce_functions
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import ancestors, functions_of
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import ancestors, functions_of
 
 _PER_ARGUMENT, _PER_RESULT = "arg_attrs", "res_attrs"
 

@@ -18,7 +18,7 @@ import numpy as np
 from lamina.dialects.constants import array_of
 from lamina.dialects.types import DYNAMIC
 from lamina.dialects.vendors import ir
-from lamina.passes.base import CompileError, Pass
+from lamina.passes.framework.base import CompileError, Pass
 from lamina.passes.stablehlo.canonicalize import fold_evaluate
 
 _TARGET = "shape_assertion"

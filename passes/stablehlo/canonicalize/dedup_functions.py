@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
+from lamina.passes.framework.base import Pass
 from lamina.passes.stablehlo.analysis.keys import attributes_key, region_key
 from lamina.passes.stablehlo.canonicalize.dce_functions import is_private
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
+from lamina.passes.framework.base import Pass
 
 _TOKEN = "!stablehlo.token"
 _MAKERS = ("stablehlo.create_token", "stablehlo.after_all")

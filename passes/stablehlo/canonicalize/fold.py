@@ -22,7 +22,7 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.constants import array_of, is_splat
 from lamina.dialects.types import DYNAMIC, byte_size, dtype_of, shape_of
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
+from lamina.passes.framework.base import Pass
 from lamina.passes.stablehlo.analysis.facts import CONSTANT, defining, size_of
 from lamina.passes.stablehlo.canonicalize import fold_evaluate
 from lamina.passes.stablehlo.canonicalize.rewriting import Rule, replace

@@ -10,7 +10,7 @@ example: test/passes/stablehlo/canonicalize/forward_tuples.mlir
 from __future__ import annotations
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
+from lamina.passes.framework.base import Pass
 
 
 class ForwardTuples(Pass):

@@ -23,8 +23,8 @@ import numpy as np
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
 from lamina.passes.stablehlo.analysis.facts import ints, is_unused, made_by
 from lamina.passes.stablehlo.analysis.indexed_dims import GATHER, SCATTER, IndexedDims
 from lamina.records import Record

@@ -22,8 +22,8 @@ from collections.abc import Callable
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir, stablehlo_ext
-from lamina.passes.base import Pass
-from lamina.passes.copies import remade
+from lamina.passes.emit.copies import remade
+from lamina.passes.framework.base import Pass
 from lamina.passes.stablehlo.analysis.facts import (
     computes_elements,
     defining,

@@ -17,7 +17,7 @@ example: test/passes/stablehlo/canonicalize/simplify.mlir
 from __future__ import annotations
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
+from lamina.passes.framework.base import Pass
 from lamina.passes.stablehlo.canonicalize.fold import Fold, Folder
 from lamina.passes.stablehlo.canonicalize.rewriting import Rule, rewrite
 from lamina.passes.stablehlo.canonicalize.rules import (

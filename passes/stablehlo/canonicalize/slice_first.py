@@ -18,9 +18,9 @@ from __future__ import annotations
 
 from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.copies import remade
-from lamina.passes.machine import REFERENCE
+from lamina.passes.emit.copies import remade
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.machine import REFERENCE
 from lamina.passes.stablehlo.analysis.facts import (
     CHEAP,
     computes_elements,

@@ -18,8 +18,8 @@ from __future__ import annotations
 from lamina.dialects.constants import array_of
 from lamina.dialects.types import shape_of
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
 from lamina.passes.stablehlo.analysis.facts import CONSTANT, ints, is_unused, made_by, splat_of
 from lamina.passes.stablehlo.analysis.indexed_dims import GATHER, SCATTER, IndexedDims
 from lamina.passes.stablehlo.analysis.lapack import TARGET

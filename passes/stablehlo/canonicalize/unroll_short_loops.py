@@ -17,8 +17,8 @@ example: test/passes/stablehlo/canonicalize/unroll_short_loops.mlir
 from __future__ import annotations
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
 from lamina.passes.stablehlo.analysis.facts import CONSTANT, computes_elements, size_of
 from lamina.passes.stablehlo.analysis.trips import trips
 from lamina.passes.stablehlo.canonicalize.simplify import Simplify

@@ -11,7 +11,7 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.constants import array_in
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
-from lamina.passes.base import CompileError
+from lamina.passes.framework.base import CompileError
 from lamina.passes.stablehlo.analysis.facts import reducer_of
 from lamina.records import Record
 
@@ -38,7 +38,7 @@ _BUILDERS = {"and": "and_", "or": "or_"}
 
 
 class Collective(Record):
-    """A collective on dense memory, as the runtime takes it (see runtime/src/collective.h)."""
+    """A collective on dense memory, as the runtime takes it (see runtime/src/cpu/collective.h)."""
 
     kind: int
     words: tuple[int, ...]

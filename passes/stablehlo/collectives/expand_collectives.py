@@ -19,7 +19,7 @@ from lamina.dialects import constants
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
+from lamina.passes.framework.base import Pass
 from lamina.passes.stablehlo.canonicalize.rewriting import rewrite
 from lamina.passes.stablehlo.collectives.collective import device_counts
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.vendors import ir
-from lamina.passes.base import CompileError, Pass
+from lamina.passes.framework.base import CompileError, Pass
 from lamina.passes.stablehlo.canonicalize.rewriting import replace
 from lamina.passes.stablehlo.collectives.collective import (
     CHANNEL,

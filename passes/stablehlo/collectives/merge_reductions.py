@@ -23,9 +23,9 @@ from typing import Any
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
-from lamina.passes.machine import REFERENCE
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
+from lamina.passes.framework.machine import REFERENCE
 from lamina.passes.stablehlo.analysis.facts import is_pure
 from lamina.passes.stablehlo.collectives.collective import (
     CHANNEL,

@@ -21,9 +21,9 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.constants import array_of, dense_splat
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.copies import remade
-from lamina.passes.find import find_ops
+from lamina.passes.emit.copies import remade
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
 from lamina.passes.stablehlo.analysis.facts import (
     CONSTANT,
     computes_elements,

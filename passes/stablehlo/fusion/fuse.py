@@ -43,8 +43,8 @@ from lamina.dialects.attributes import KIND
 from lamina.dialects.constants import array_of, is_splat
 from lamina.dialects.types import shape_of
 from lamina.dialects.vendors import ir
-from lamina.passes.base import CompileError, Pass
-from lamina.passes.find import find_ops
+from lamina.passes.framework.base import CompileError, Pass
+from lamina.passes.framework.find import find_ops
 from lamina.passes.stablehlo.analysis.closed_bodies import close_body
 from lamina.passes.stablehlo.analysis.facts import (
     CONSTANT,

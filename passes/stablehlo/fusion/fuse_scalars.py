@@ -14,7 +14,7 @@ from collections.abc import Hashable
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.attributes import KIND, REASON
 from lamina.dialects.vendors import ir
-from lamina.passes.find import find_ops
+from lamina.passes.framework.find import find_ops
 from lamina.passes.stablehlo.analysis.facts import ELEMENTWISE
 from lamina.passes.stablehlo.analysis.kernel_functions import Kernels
 from lamina.passes.stablehlo.analysis.keys import attributes_key

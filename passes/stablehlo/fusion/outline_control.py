@@ -43,9 +43,9 @@ from lamina.dialects.attributes import (
     integer_of,
 )
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.copies import read_instead
-from lamina.passes.machine import REFERENCE
+from lamina.passes.emit.copies import read_instead
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.machine import REFERENCE
 from lamina.passes.stablehlo.analysis.facts import CONSTANT, CONTROL, made_by, size_of
 from lamina.passes.stablehlo.analysis.kernel_functions import Kernels
 from lamina.passes.stablehlo.fusion import fuse_ops

@@ -24,9 +24,9 @@ from dataclasses import field
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.attributes import KIND, LIBRARY, REASON
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.copies import copied
-from lamina.passes.machine import REFERENCE
+from lamina.passes.emit.copies import copied
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.machine import REFERENCE
 from lamina.passes.stablehlo.analysis.facts import is_pure, is_unused
 from lamina.passes.stablehlo.analysis.kernel_functions import Kernels
 from lamina.passes.stablehlo.analysis.small_matrices import (

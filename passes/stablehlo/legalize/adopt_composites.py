@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
 
 _ELEMENTWISE = frozenset(("chlo.erf", "chlo.erfc"))
 _WIDE = ("f32", "f64")

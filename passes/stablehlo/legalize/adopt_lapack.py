@@ -21,8 +21,8 @@ import numpy as np
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir
-from lamina.passes.base import CompileError, Pass
-from lamina.passes.find import find_ops
+from lamina.passes.framework.base import CompileError, Pass
+from lamina.passes.framework.find import find_ops
 
 _TARGET = re.compile(r"lapack_([sdcz])(\w+?)(?:_ffi)?")
 _REAL_NAMES = {"ungqr": "orgqr", "unmqr": "ormqr", "hetrd": "sytrd", "heevd": "syevd"}

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from lamina.dialects.types import DYNAMIC, dtype_of
 from lamina.dialects.vendors import ir
-from lamina.passes.base import CompileError, Pass
+from lamina.passes.framework.base import CompileError, Pass
 from lamina.passes.stablehlo.analysis.facts import PYTHON_CALLBACK, callback_index
 from lamina.passes.stablehlo.analysis.lapack import problem_of_call, routine_of
 

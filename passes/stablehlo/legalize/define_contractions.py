@@ -18,9 +18,9 @@ import numpy as np
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of, tensor_type
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.copies import remade
-from lamina.passes.find import find_ops
+from lamina.passes.emit.copies import remade
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
 
 _WIDE = ("f32", "f64")
 

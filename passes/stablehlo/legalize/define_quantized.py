@@ -24,7 +24,7 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.constants import array_in
 from lamina.dialects.types import dtype_of, tensor_type
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
+from lamina.passes.framework.base import Pass
 
 _MOVING = frozenset(
     f"stablehlo.{name}"

@@ -16,8 +16,8 @@ import numpy as np
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
-from lamina.passes.base import CompileError, Pass
-from lamina.passes.find import find_ops
+from lamina.passes.framework.base import CompileError, Pass
+from lamina.passes.framework.find import find_ops
 
 Labels = list[str]
 

@@ -22,8 +22,8 @@ import numpy as np
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
-from lamina.passes.base import CompileError, Pass
-from lamina.passes.loops import replace_each
+from lamina.passes.emit.loops import replace_each
+from lamina.passes.framework.base import CompileError, Pass
 from lamina.passes.stablehlo.analysis.fourier import (
     LONGEST_LANE,
     SMALL_PRIME,

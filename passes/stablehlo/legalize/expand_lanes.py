@@ -24,8 +24,8 @@ from typing import Literal
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import functions_of
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import functions_of
 from lamina.passes.stablehlo.analysis.signatures import has_types
 from lamina.passes.stablehlo.loops.lane_blocks import block_of, by_blocks
 from lamina.passes.stablehlo.loops.step_form import is_a_lanes

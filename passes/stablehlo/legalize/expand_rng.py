@@ -17,8 +17,8 @@ import numpy as np
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
 
 _MANTISSA = {4: 23, 8: 52}
 

@@ -19,9 +19,9 @@ from __future__ import annotations
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops, in_block
-from lamina.passes.machine import REFERENCE
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops, in_block
+from lamina.passes.framework.machine import REFERENCE
 from lamina.passes.stablehlo.analysis.facts import CONTROL, defining, in_order, is_pure, size_of
 from lamina.passes.stablehlo.fusion.fuse_ops import captured
 from lamina.passes.stablehlo.loops.step_cost import COSTLY_NS, cost_of

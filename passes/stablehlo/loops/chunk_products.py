@@ -28,10 +28,10 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.attributes import TRIP_COUNT
 from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.copies import copied
-from lamina.passes.loops import find_ops
-from lamina.passes.machine import REFERENCE
+from lamina.passes.emit.copies import copied
+from lamina.passes.emit.loops import find_ops
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.machine import REFERENCE
 from lamina.passes.stablehlo.analysis.facts import DotNumbers, defining, made_by
 from lamina.passes.stablehlo.loops.loop_slices import CountedLoop
 from lamina.passes.stablehlo.loops.step_cost import Refusal, cost_of, step_of

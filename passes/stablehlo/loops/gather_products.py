@@ -26,9 +26,9 @@ from math import prod
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import byte_size, dtype_of, tensor_type
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
-from lamina.passes.machine import REFERENCE
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
+from lamina.passes.framework.machine import REFERENCE
 from lamina.passes.stablehlo.analysis.facts import (
     DotNumbers,
     defining,

@@ -16,8 +16,8 @@ example: test/passes/stablehlo/loops/hoist_invariants.mlir
 from __future__ import annotations
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.machine import REFERENCE
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.machine import REFERENCE
 from lamina.passes.stablehlo.analysis.facts import CONSTANT, COSTLY, TERMINATORS, is_pure, size_of
 from lamina.passes.stablehlo.fusion.fuse_ops import captured
 

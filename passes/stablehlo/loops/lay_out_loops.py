@@ -23,9 +23,9 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.attributes import LANES, TRIP_COUNT, integer_of
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops, is_inside
-from lamina.passes.machine import REFERENCE
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops, is_inside
+from lamina.passes.framework.machine import REFERENCE
 from lamina.passes.stablehlo.analysis.facts import TERMINATORS, ints, size_of, splat_of
 from lamina.passes.stablehlo.analysis.indexed_dims import GATHER, IndexedDims
 from lamina.passes.stablehlo.fusion.fuse_ops import captured

@@ -25,9 +25,9 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.attributes import LANES_TOGETHER
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir, stablehlo_ext
-from lamina.passes.base import Pass
-from lamina.passes.copies import copied, remade
-from lamina.passes.find import find_ops
+from lamina.passes.emit.copies import copied, remade
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
 from lamina.passes.stablehlo.analysis.facts import (
     CONSTANT,
     computes_elements,

@@ -19,8 +19,8 @@ from __future__ import annotations
 from collections import defaultdict
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
 from lamina.passes.stablehlo.analysis.facts import CONSTANT, defining, has_one_use, splat_of
 from lamina.passes.stablehlo.loops.loop_slices import CountedLoop
 

@@ -10,7 +10,7 @@ from math import log2
 
 from lamina.dialects.attributes import TRIP_COUNT, integer_of
 from lamina.dialects.vendors import ir
-from lamina.passes.machine import REFERENCE
+from lamina.passes.framework.machine import REFERENCE
 from lamina.passes.stablehlo.analysis.facts import (
     CONSTANT,
     CONTROL,

@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from lamina.dialects.attributes import COUNTED, KIND, TRIP_COUNT, attributes_of
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
+from lamina.passes.framework.base import Pass
 
 
 class LegalizeControlFlow(Pass):

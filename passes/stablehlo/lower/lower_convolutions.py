@@ -26,8 +26,8 @@ from collections.abc import Iterator, Sequence
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import arith, ir, tensor
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
 from lamina.passes.linalg.analysis.contract import contract
 from lamina.passes.linalg.analysis.structure import make_copy, make_generic
 from lamina.passes.stablehlo.analysis.convolution_numbers import (

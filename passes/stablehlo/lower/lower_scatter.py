@@ -20,9 +20,7 @@ from collections.abc import Sequence
 
 from lamina.dialects.attributes import INOUT, flag
 from lamina.dialects.vendors import arith, ir, scf, stablehlo_ext, tensor
-from lamina.passes.base import Pass
-from lamina.passes.linalg.analysis.structure import make_copy
-from lamina.passes.loops import (
+from lamina.passes.emit.loops import (
     extract,
     for_each,
     if_else,
@@ -32,8 +30,10 @@ from lamina.passes.loops import (
     parallel_loop,
     replace_each,
 )
-from lamina.passes.machine import REFERENCE
-from lamina.passes.machine_attribute import machine_of
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.machine import REFERENCE
+from lamina.passes.framework.machine_attribute import machine_of
+from lamina.passes.linalg.analysis.structure import make_copy
 from lamina.passes.memref.place_temporaries import element_bytes
 from lamina.passes.stablehlo.lower.scatter_copies import (
     ScatterCopies,

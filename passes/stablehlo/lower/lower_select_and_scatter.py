@@ -15,8 +15,7 @@ from collections.abc import Iterable, Sequence
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.vendors import arith, ir
-from lamina.passes.base import Pass
-from lamina.passes.loops import (
+from lamina.passes.emit.loops import (
     cast,
     extract,
     for_each,
@@ -27,6 +26,7 @@ from lamina.passes.loops import (
     replace_each,
     with_signless_elements,
 )
+from lamina.passes.framework.base import Pass
 
 
 class LowerSelectAndScatter(Pass):

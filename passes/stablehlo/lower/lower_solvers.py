@@ -16,9 +16,9 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.attributes import flag
 from lamina.dialects.vendors import arith, ir, math, tensor
 from lamina.dialects.vendors import complex as complex_
-from lamina.passes.base import Pass
+from lamina.passes.emit.loops import extract, for_each, for_range, index, insert, replace_each
+from lamina.passes.framework.base import Pass
 from lamina.passes.linalg.analysis.structure import make_copy
-from lamina.passes.loops import extract, for_each, for_range, index, insert, replace_each
 
 
 class LowerSolvers(Pass):

@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lamina.dialects.vendors import arith, ir, tensor
-from lamina.passes.base import Pass
-from lamina.passes.loops import (
+from lamina.passes.emit.loops import (
     cast,
     extract,
     for_each,
@@ -29,6 +28,7 @@ from lamina.passes.loops import (
     store,
     with_signless_elements,
 )
+from lamina.passes.framework.base import Pass
 
 
 class LowerSort(Pass):

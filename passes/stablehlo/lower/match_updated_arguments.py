@@ -13,7 +13,7 @@ from __future__ import annotations
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.attributes import INOUT
 from lamina.dialects.vendors import ir
-from lamina.passes.base import CompileError, Pass
+from lamina.passes.framework.base import CompileError, Pass
 
 
 class MatchUpdatedArguments(Pass):

@@ -32,8 +32,8 @@ example: test/passes/stablehlo/lower/plan_buffers.mlir
 from __future__ import annotations
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import CompileError, Pass
-from lamina.passes.find import functions_of
+from lamina.passes.framework.base import CompileError, Pass
+from lamina.passes.framework.find import functions_of
 from lamina.passes.planning.from_mlir import Reader
 from lamina.passes.planning.plan import make_plan
 from lamina.passes.planning.to_mlir import Writer

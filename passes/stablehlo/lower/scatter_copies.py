@@ -18,7 +18,7 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.attributes import flag
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import arith, ir, scf, stablehlo_ext, tensor
-from lamina.passes.loops import (
+from lamina.passes.emit.loops import (
     extract,
     for_range,
     if_else,
@@ -27,7 +27,7 @@ from lamina.passes.loops import (
     insert,
     parallel_loop,
 )
-from lamina.passes.machine import REFERENCE
+from lamina.passes.framework.machine import REFERENCE
 from lamina.passes.memref.place_temporaries import element_bytes
 from lamina.passes.stablehlo.analysis.facts import reducer_of, splat_of
 from lamina.passes.stablehlo.analysis.scan_order import identity

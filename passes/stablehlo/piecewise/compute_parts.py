@@ -26,7 +26,7 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.attributes import updated_arguments
 from lamina.dialects.types import shape_of
 from lamina.dialects.vendors import ir, tensor
-from lamina.passes.base import Pass
+from lamina.passes.framework.base import Pass
 from lamina.passes.stablehlo.analysis.facts import defining, ints, is_pure, is_unused
 from lamina.passes.stablehlo.fusion.fuse_ops import is_elementwise
 from lamina.passes.stablehlo.piecewise.boundaries import (

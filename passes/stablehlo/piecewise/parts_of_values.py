@@ -8,7 +8,7 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.constants import array_of, is_splat
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
-from lamina.passes.copies import remade
+from lamina.passes.emit.copies import remade
 from lamina.passes.stablehlo.analysis.facts import CONSTANT, defining, ints
 from lamina.passes.stablehlo.fusion.fuse_ops import is_elementwise
 from lamina.passes.stablehlo.piecewise.boundaries import cuts_of

@@ -23,9 +23,9 @@ from math import prod
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
-from lamina.passes.machine import REFERENCE
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
+from lamina.passes.framework.machine import REFERENCE
 from lamina.passes.stablehlo.algebra.reduce_further import reducer_in_steps
 from lamina.passes.stablehlo.analysis.facts import ints, made_by, reducer_of, splat_of
 from lamina.passes.stablehlo.analysis.scan_order import identity

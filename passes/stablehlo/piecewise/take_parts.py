@@ -20,8 +20,8 @@ from collections.abc import Iterable
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
 from lamina.passes.stablehlo.analysis.facts import defining, has_one_use, ints
 from lamina.passes.stablehlo.fusion.fuse_parts import MOST_PARTS
 from lamina.passes.stablehlo.piecewise.parts_of_values import Box, Parts

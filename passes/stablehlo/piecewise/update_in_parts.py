@@ -27,8 +27,8 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.attributes import DONATION
 from lamina.dialects.types import shape_of
 from lamina.dialects.vendors import ir
-from lamina.passes.base import Pass
-from lamina.passes.find import find_ops
+from lamina.passes.framework.base import Pass
+from lamina.passes.framework.find import find_ops
 from lamina.passes.stablehlo.analysis.facts import CONTROL, constant_starts, ints, made_by
 from lamina.passes.stablehlo.canonicalize.rewriting import replace
 from lamina.passes.stablehlo.fusion.fuse_ops import is_elementwise

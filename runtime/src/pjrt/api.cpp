@@ -4,9 +4,9 @@
 // it programs in StableHLO. The library is linked against the runtime's: both see one queue of
 // calls, one pool of memory, one pool of threads. Compiling is Python's
 // (lamina.jax_plugin.compiler), in the same process; on the way of a call there is none.
-#include "abi.h"
-#include "functions.h"
-#include "status.h"
+#include "pjrt/abi.h"
+#include "pjrt/functions.h"
+#include "pjrt/status.h"
 
 namespace lamina::pjrt {
 

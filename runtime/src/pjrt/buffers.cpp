@@ -1,16 +1,16 @@
 // buffers.cpp -- see buffers.h.
-#include "buffers.h"
+#include "pjrt/buffers.h"
 
 #include <array>
 #include <cstring>
 #include <memory>
 #include <string_view>
 
-#include "devices.h"
-#include "event.h"
-#include "functions.h"
-#include "status.h"
-#include "strides.h"
+#include "pjrt/devices.h"
+#include "pjrt/event.h"
+#include "pjrt/functions.h"
+#include "pjrt/status.h"
+#include "pjrt/strides.h"
 
 namespace lamina::pjrt {
 namespace {

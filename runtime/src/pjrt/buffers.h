@@ -5,10 +5,10 @@
 #include <mutex>
 #include <vector>
 
-#include "../buffer.h"
-#include "../dtypes.h"
-#include "../platform.h"
-#include "abi.h"
+#include "core/buffer.h"
+#include "core/dtypes.h"
+#include "core/platform.h"
+#include "pjrt/abi.h"
 
 namespace lamina::pjrt {
 

@@ -2,12 +2,12 @@
 #include <cstring>
 #include <string_view>
 
-#include "../executable.h"
-#include "buffers.h"
-#include "executables.h"
-#include "functions.h"
-#include "proto.h"
-#include "status.h"
+#include "core/executable.h"
+#include "pjrt/buffers.h"
+#include "pjrt/executables.h"
+#include "pjrt/functions.h"
+#include "pjrt/proto.h"
+#include "pjrt/status.h"
 
 namespace lamina::pjrt {
 namespace {

@@ -1,12 +1,12 @@
 // devices.cpp -- see devices.h.
-#include "devices.h"
+#include "pjrt/devices.h"
 
 #include <cstring>
 #include <string_view>
 
-#include "../buffer.h"
-#include "functions.h"
-#include "status.h"
+#include "core/buffer.h"
+#include "pjrt/functions.h"
+#include "pjrt/status.h"
 
 namespace lamina::pjrt {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "abi.h"
+#include "pjrt/abi.h"
 
 namespace lamina::pjrt {
 

@@ -1,13 +1,13 @@
 // event.cpp -- see event.h.
-#include "event.h"
+#include "pjrt/event.h"
 
 #include <memory>
 #include <optional>
 
-#include "../dispatch.h"
-#include "../python.h"
-#include "functions.h"
-#include "status.h"
+#include "core/dispatch.h"
+#include "core/python.h"
+#include "pjrt/functions.h"
+#include "pjrt/status.h"
 
 namespace lamina::pjrt {
 namespace {

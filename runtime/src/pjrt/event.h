@@ -1,8 +1,8 @@
 // event.h -- when something that was asked for is there, and whether it failed.
 #pragma once
 
-#include "../completion.h"
-#include "abi.h"
+#include "core/completion.h"
+#include "pjrt/abi.h"
 
 namespace lamina::pjrt {
 

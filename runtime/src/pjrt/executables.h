@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "../program.h"
-#include "../python.h"
-#include "abi.h"
-#include "devices.h"
+#include "core/program.h"
+#include "core/python.h"
+#include "pjrt/abi.h"
+#include "pjrt/devices.h"
 
 namespace lamina::pjrt {
 

@@ -3,14 +3,14 @@
 #include <cstring>
 #include <memory>
 
-#include "../collective.h"
-#include "../dispatch.h"
-#include "../recording.h"
-#include "buffers.h"
-#include "event.h"
-#include "executables.h"
-#include "functions.h"
-#include "status.h"
+#include "core/dispatch.h"
+#include "core/recording.h"
+#include "cpu/collective.h"
+#include "pjrt/buffers.h"
+#include "pjrt/event.h"
+#include "pjrt/executables.h"
+#include "pjrt/functions.h"
+#include "pjrt/status.h"
 
 namespace lamina::pjrt {
 namespace {

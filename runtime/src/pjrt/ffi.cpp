@@ -7,9 +7,9 @@
 #include <mutex>
 #include <string>
 
-#include "executables.h"
-#include "functions.h"
-#include "status.h"
+#include "pjrt/executables.h"
+#include "pjrt/functions.h"
+#include "pjrt/status.h"
 
 namespace lamina::pjrt {
 namespace {

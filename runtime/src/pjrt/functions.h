@@ -1,7 +1,7 @@
 // functions.h -- PJRT's table of functions, in its order, and the functions of ours behind it.
 #pragma once
 
-#include "abi.h"
+#include "pjrt/abi.h"
 
 // IMPLEMENTED(PJRT's name, the function) or MISSING(PJRT's name).
 #define LAMINA_PJRT_FUNCTIONS(IMPLEMENTED, MISSING)                                            \

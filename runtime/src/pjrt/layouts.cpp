@@ -2,10 +2,10 @@
 #include <cstdlib>
 #include <string>
 
-#include "buffers.h"
-#include "executables.h"
-#include "functions.h"
-#include "status.h"
+#include "pjrt/buffers.h"
+#include "pjrt/executables.h"
+#include "pjrt/functions.h"
+#include "pjrt/status.h"
 
 namespace lamina::pjrt {
 

@@ -6,10 +6,10 @@
 #include <map>
 #include <string>
 
-#include "../recording.h"
-#include "functions.h"
-#include "proto.h"
-#include "status.h"
+#include "core/recording.h"
+#include "pjrt/functions.h"
+#include "pjrt/proto.h"
+#include "pjrt/status.h"
 
 namespace lamina::pjrt {
 

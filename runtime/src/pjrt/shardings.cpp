@@ -1,7 +1,7 @@
 // shardings.cpp -- PJRT's extension for shardings: how arrays lie on an executable's devices.
-#include "executables.h"
-#include "functions.h"
-#include "status.h"
+#include "pjrt/executables.h"
+#include "pjrt/functions.h"
+#include "pjrt/status.h"
 
 namespace lamina::pjrt {
 namespace {

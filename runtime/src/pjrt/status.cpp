@@ -1,11 +1,11 @@
 // status.cpp -- see status.h.
-#include "status.h"
+#include "pjrt/status.h"
 
 #include <exception>
 #include <new>
 
-#include "../buffer.h"
-#include "functions.h"
+#include "core/buffer.h"
+#include "pjrt/functions.h"
 
 namespace lamina::pjrt {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "../completion.h"
-#include "abi.h"
+#include "core/completion.h"
+#include "pjrt/abi.h"
 
 namespace lamina::pjrt {
 

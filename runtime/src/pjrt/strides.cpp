@@ -1,11 +1,11 @@
 // strides.cpp -- see strides.h.
-#include "strides.h"
+#include "pjrt/strides.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "../threads.h"
-#include "status.h"
+#include "cpu/threads.h"
+#include "pjrt/status.h"
 
 namespace lamina::pjrt {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "abi.h"
+#include "pjrt/abi.h"
 
 namespace lamina::pjrt {
 

@@ -87,7 +87,7 @@ def normals(k):
     return lamina.random.normal(lamina.random.wrap_key_data(k), (65536,))
 
 
-# By the runtime, radix by radix (runtime/src/sort.cpp): nothing is generated that compares.
+# By the runtime, radix by radix (runtime/src/cpu/sort.cpp): nothing is generated that compares.
 # CHECK-LABEL: TEST: sort
 # CHECK-NEXT: kernel library lamina.sort
 # CHECK-NOT: kernel

@@ -10,8 +10,8 @@ from typing import Any
 
 sys.path += [str(Path(__file__).parents[2]), str(Path(__file__).parents[2] / "lowering")]
 
-from inner_loops import Loop, inner_loops  # noqa: E402
 from print_ir import array_type  # noqa: E402
+from support.inner_loops import Loop, inner_loops  # noqa: E402
 
 import lamina  # noqa: E402
 from lamina.backends.target import Target  # noqa: E402

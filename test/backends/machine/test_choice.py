@@ -12,8 +12,8 @@ from lamina.backends.machine.facts import read_facts
 from lamina.backends.target import Target
 from lamina.dialects.context import make_context, parse
 from lamina.dialects.vendors import ir
-from lamina.passes.machine import REFERENCE, SIZES, Machine
-from lamina.passes.machine_attribute import machine_of, write_machine
+from lamina.passes.framework.machine import REFERENCE, SIZES, Machine
+from lamina.passes.framework.machine_attribute import machine_of, write_machine
 
 
 def _write_cache(folder, number, level, kind, size):

@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax_programs import bytes_of, check, compiled, lowered, options, run
 from jaxlib.mlir.dialects import stablehlo
+from support.oracle.jax_programs import bytes_of, check, compiled, lowered, options, run
 
 from lamina.jax_plugin import shardings
 from lamina.jax_plugin.compiler import PluginError, compile_program, deserialize_program

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from jax.experimental import sparse
 from jax.experimental.buffer_callback import buffer_callback
-from jax_programs import check, compiled, options, run
+from support.oracle.jax_programs import check, compiled, options, run
 
 from lamina.jax_plugin import ffi_targets, handlers
 from lamina.jax_plugin.compiler import PluginError, deserialize_program

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from jax_device_programs import PROGRAMS
+from support.oracle.device_programs import PROGRAMS
 
-_SCRIPT = Path(__file__).parents[2] / "jax_device_programs.py"
+_SCRIPT = Path(__file__).parents[2] / "support/oracle/device_programs.py"
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from support.oracle.jax_programs import compiled, run
 
 import lamina
-from test.jax_programs import compiled, run
 
 RNG = np.random.default_rng(20)
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sampling import examples
-from support.nests import (
+from support.strategies.effort import examples
+from support.strategies.nests import (
     draw_nest,
     draw_schedule,
     one_after_the_other,
@@ -17,7 +17,7 @@ from support.nests import (
     shapes_of,
 )
 
-from lamina.passes.machine import REFERENCE
+from lamina.passes.framework.machine import REFERENCE
 from lamina.passes.schedule import candidates, words
 from lamina.passes.schedule.fusion import fused
 from lamina.passes.schedule.nest import Access, Nest, Statement

@@ -5,7 +5,7 @@ from math import prod
 
 import pytest
 
-from lamina.passes.machine import REFERENCE, SIZES
+from lamina.passes.framework.machine import REFERENCE, SIZES
 from lamina.passes.stablehlo.analysis.gemm import Gemm, Matrix
 from lamina.passes.stablehlo.analysis.product_choice import choose_implementation
 

@@ -10,7 +10,7 @@ import pytest
 
 from lamina.dialects.context import make_context, parse
 from lamina.dialects.vendors import ir
-from lamina.passes.pipeline import Pipeline
+from lamina.passes.framework.pipeline import Pipeline
 
 HERE = Path(__file__).parent
 OPTIMIZE = (

@@ -8,7 +8,7 @@ from pathlib import Path
 from lamina.backends.pipelines import STABLEHLO_FUSE, STABLEHLO_OPTIMIZE, STABLEHLO_PLAN
 from lamina.dialects.context import make_context
 from lamina.dialects.vendors import ir
-from lamina.passes.pipeline import Pipeline
+from lamina.passes.framework.pipeline import Pipeline
 
 HERE = Path(__file__).parent
 PIPELINE = Pipeline.of(*STABLEHLO_OPTIMIZE, *STABLEHLO_FUSE, *STABLEHLO_PLAN)

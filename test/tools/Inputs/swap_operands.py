@@ -5,7 +5,7 @@ A pass from outside the tree, for the tests of lamina-opt.
 
 
 from lamina.dialects.vendors import ir
-from lamina.passes.base import CompileError, Pass
+from lamina.passes.framework.base import CompileError, Pass
 
 
 class SwapOperands(Pass):

@@ -13,7 +13,7 @@ from lamina.core.refs import Ref
 from lamina.experimental.pallas.blocks import BlockSpec, Cut, GridSpec, no_block_spec
 from lamina.experimental.pallas.grid import at
 from lamina.experimental.pallas.memory import ref_for, unwritten
-from lamina.jit import jit
+from lamina.jit.function import jit
 
 
 def pallas_call(

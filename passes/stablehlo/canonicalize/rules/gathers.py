@@ -14,7 +14,7 @@ from math import prod
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import shape_of
 from lamina.dialects.vendors import ir
-from lamina.passes.copies import remade
+from lamina.passes.emit.copies import remade
 from lamina.passes.stablehlo.analysis.facts import has_one_use, ints, made_by, splat_of
 from lamina.passes.stablehlo.analysis.indexed_dims import GATHER, IndexedDims
 from lamina.passes.stablehlo.canonicalize.rewriting import Rule, needs_operand_of

@@ -13,7 +13,7 @@ from lamina.dialects import stablehlo as hlo
 from lamina.dialects.constants import array_of
 from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir, stablehlo_ext
-from lamina.passes.copies import remade
+from lamina.passes.emit.copies import remade
 from lamina.passes.stablehlo.analysis.facts import CONSTANT, defining, ints, made_by
 from lamina.passes.stablehlo.analysis.indexed_dims import GATHER, SCATTER, IndexedDims
 from lamina.passes.stablehlo.canonicalize.rewriting import Rule, needs_operand_of

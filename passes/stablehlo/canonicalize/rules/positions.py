@@ -15,8 +15,8 @@ import numpy as np
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir, stablehlo_ext
-from lamina.passes.copies import remade
-from lamina.passes.machine import REFERENCE
+from lamina.passes.emit.copies import remade
+from lamina.passes.framework.machine import REFERENCE
 from lamina.passes.stablehlo.analysis.facts import (
     computes_elements,
     defining,

@@ -21,7 +21,7 @@ import numpy as np
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir
-from lamina.passes.copies import remade
+from lamina.passes.emit.copies import remade
 from lamina.passes.stablehlo.analysis.facts import (
     ELEMENTWISE,
     constant_starts,

@@ -1,5 +1,5 @@
 // RUN: %lamina-opt %s --stablehlo-lower-convolutions | FileCheck %s
-// RUN: %lamina-opt %s --pass-pipeline='stablehlo-lower-convolutions,stablehlo-legalize-to-linalg,func.func(linalg-generalize-named-ops),empty-tensor-to-alloc-tensor,one-shot-bufferize{bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map},linalg-block-contractions' | FileCheck %s --check-prefix=VECTORS
+// RUN: %lamina-opt %s --pass-pipeline='stablehlo-lower-convolutions,stablehlo-legalize-to-linalg,func.func(linalg-generalize-named-ops),empty-tensor-to-alloc-tensor,one-shot-bufferize{bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map},cpu-block-contractions' | FileCheck %s --check-prefix=VECTORS
 
 // CHECK-DAG: #[[READ:.*]] = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d6, d0 + d4 * 2, d1 + d5 * 2, d2)>
 // CHECK-DAG: #[[TAPS:.*]] = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d6, d4, d5, d3)>

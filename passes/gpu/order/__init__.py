@@ -1,1 +1,0 @@
-"""Kernels whose elements depend on each other's order: scans, sorts, scatters, Fourier transforms."""

@@ -1,0 +1,1 @@
+"""Fourier transforms of any length, complex and real, as LLVM IR."""

@@ -1,0 +1,1 @@
+"""Scans: within a block, and of long rows across blocks."""

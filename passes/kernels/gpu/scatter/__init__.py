@@ -1,0 +1,1 @@
+"""Scatters, and those whose places windows select."""

@@ -1,0 +1,1 @@
+"""Sorts: by merging, with any comparator, and by the bits of keys."""

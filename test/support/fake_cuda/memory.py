@@ -1,0 +1,102 @@
+"""The memory of the driver made of Python: what it allocates, and what copies and fills do, in streams."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from support.fake_cuda import c_calls as fake_c
+from support.fake_cuda.c_calls import INT, PTR, UINT, WORD, set_word
+
+if TYPE_CHECKING:
+    from support.fake_cuda.driver import FakeDriver
+
+CALLS: fake_c.Calls = {}
+_call = functools.partial(fake_c.register, CALLS)
+_OUT_OF_MEMORY = 2
+
+_call("cuDeviceGetDefaultMemPool", PTR, INT)(lambda self, out, device: set_word(out, self.handle("pool")))
+_call("cuMemPoolSetAttribute", PTR, INT, PTR)(lambda self, pool, what, value: 0)
+_call("cuMemPoolTrimTo", PTR, WORD)(lambda self, pool, keep: 0)
+
+
+@_call("cuMemGetInfo_v2", PTR, PTR)
+def _memory_info(self: FakeDriver, free: int, total: int) -> None:
+    set_word(free, self.memory - self.live_bytes)
+    set_word(total, self.memory)
+
+
+@_call("cuMemAllocAsync", PTR, WORD, PTR)
+def _allocate(self: FakeDriver, out: int, size: int, stream: int) -> int | None:
+    assert size > 0
+    if self.live_bytes + size > self.memory:
+        return _OUT_OF_MEMORY
+    address = self.next_address
+    self.next_address += -(-size // 512) * 512 + 512
+    whole = np.full(size + 64, 0xAB, np.uint8)
+    start = -whole.ctypes.data % 64
+    self.blocks[address] = whole[start : start + size]
+    set_word(out, address)
+    return None
+
+
+@_call("cuMemFreeAsync", WORD, PTR)
+def _release(self: FakeDriver, address: int, stream: int) -> None:
+    assert address in self.blocks, "freed twice"
+
+    def free() -> None:
+        self.blocks.pop(address).fill(0xCD)
+
+    self.objects[stream].put(free)
+
+
+@_call("cuMemHostAlloc", PTR, WORD, UINT)
+def _host_allocate(self: FakeDriver, out: int, size: int, flags: int) -> None:
+    block = ctypes.create_string_buffer(size + 64)
+    address = -(-ctypes.addressof(block) // 64) * 64
+    self.pinned[address] = block
+    set_word(out, address)
+
+
+@_call("cuMemFreeHost", PTR)
+def _host_release(self: FakeDriver, block: int) -> None:
+    del self.pinned[block]
+
+
+@_call("cuMemcpyHtoDAsync_v2", WORD, PTR, WORD, PTR)
+def _to_device(self: FakeDriver, target: int, source: int, size: int, stream: int) -> None:
+    pinned = any(base <= source < base + len(block) for base, block in self.pinned.items())
+    data = None if pinned else ctypes.string_at(source, size)  # pageable memory is read at once
+
+    def copy() -> None:
+        given = ctypes.string_at(source, size) if data is None else data
+        self.at(target, size)[:] = np.frombuffer(given, np.uint8)
+
+    self.objects[stream].put(copy)
+
+
+@_call("cuMemcpyDtoHAsync_v2", PTR, WORD, WORD, PTR)
+def _to_host(self: FakeDriver, target: int, source: int, size: int, stream: int) -> None:
+    def copy() -> None:
+        ctypes.memmove(target, self.at(source, size).tobytes(), size)
+
+    self.objects[stream].put(copy)
+    if not any(base <= target < base + len(block) for base, block in self.pinned.items()):
+        self.objects[stream].reach(self.objects[stream].issued)  # pageable: returns when it is done
+
+
+@_call("cuMemcpyDtoDAsync_v2", WORD, WORD, WORD, PTR)
+def _on_device(self: FakeDriver, target: int, source: int, size: int, stream: int) -> None:
+    self.objects[stream].put(self.copier(target, source, size))
+
+
+for _width, _kind in ((1, ctypes.c_ubyte), (2, ctypes.c_ushort), (4, UINT)):
+
+    def _memset(self: FakeDriver, target: int, value: int, count: int, stream: int,
+                width: int = _width) -> None:  # fmt: skip
+        self.objects[stream].put(self.filler(target, value, width, count))
+
+    _call(f"cuMemsetD{8 * _width}Async", WORD, _kind, WORD, PTR)(_memset)

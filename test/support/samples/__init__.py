@@ -1,0 +1,1 @@
+"""Sample applications of every primitive, by family."""

@@ -1,0 +1,1 @@
+"""What random tests draw: arguments of public functions, array programs, jaxprs, loop nests."""
