@@ -174,7 +174,7 @@ def test_large_transposes_go_past_the_caches(shape, element, to, astray):
       %0 = stablehlo.convert %x : ({of}) -> {and_to}
       %1 = stablehlo.transpose %0, dims = {dims} : ({and_to}) -> {result}
       return %1 : {result}
-    }}""")
+    }}""", l2_bytes=1 << 20)  # fmt: skip
     x = (normal(*shape) * 1000).astype(dict(f="float", i="int")[element[0]] + element[1:])
     expected = np.swapaxes(x, -1, -2).astype(dict(f="float", i="int")[to[0]] + to[1:])
     np.testing.assert_array_equal(k(x, astray=astray)[0], expected)

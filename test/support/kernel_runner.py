@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -64,13 +64,16 @@ class Kernel:
         return [inner for _, inner in outs]
 
 
-def kernel(text: str) -> Kernel:
-    """The kernel in the first function of a module, compiled for this machine with all texts."""
+def kernel(text: str, **machine: int) -> Kernel:
+    """The kernel in the first function of a module, compiled for this machine with all texts; or for one that
+    has this processor and differs in these facts."""
+    target = Target.host()
+    target = replace(target, machine=replace(target.machine, **machine)) if machine else target
     with context(), ir.Location.unknown():
         module = parse(text)
         function = module.body.operations[0].operation
         type_ = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
-        made = compile_kernel(function, Target.host(), keep_texts=True)
+        made = compile_kernel(function, target, keep_texts=True)
         updates = updated_arguments(function)
         return Kernel(
             made,
