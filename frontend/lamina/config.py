@@ -147,11 +147,6 @@ def _are_axis_names(value: Any) -> None:
         raise ValueError(f"expected a set of names of axes, got {value!r}")
 
 
-def _auto_pcast(value: Any) -> None:
-    if not value:
-        raise ValueError(f"{library.name} always makes values vary as the others of an operation do")
-
-
 def _no_key_reuse(value: Any) -> None:
     if value:
         raise ValueError(f"{library.name} does not look for random keys that are used twice")
@@ -345,13 +340,12 @@ no_collectives: Option[frozenset[str] | None] = Option(
     check=_are_axis_names,
     convert=lambda value: None if value is None else frozenset(value),
 )
-auto_pcast: Option[bool] = Option(
+auto_pcast = flag(
     "auto_pcast",
     True,
-    "Accepted for JAX's programs: False, which asks for each lax.pcast to be written out, raises "
-    "ValueError.",
-    parse=boolean,
-    check=_auto_pcast,
+    "Off: in a shard_map's body the operands of an operation vary along the same mesh axes, or that is an error: "
+    "each lax.pcast is written out.",
+    affects_trace=True,
 )
 thread_guard = flag(
     "thread_guard", False, "Accepted for JAX's programs: there is one process, so nothing to guard."

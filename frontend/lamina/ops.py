@@ -10,7 +10,7 @@ from lamina import lax
 from lamina import numpy as jnp
 from lamina.core import dtypes
 from lamina.core.array_class import Array
-from lamina.numpy.out_sharding import takes_out_sharding
+from lamina.numpy.out_sharding import sum_over_parts, takes_terms
 from lamina.numpy.promotion import check_arraylike, concrete_or_error
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
@@ -28,6 +28,7 @@ def _segment(
     unique_indices: bool,
     bucket_size: int | None,
     mode: Any,
+    out_sharding: Any = None,
 ) -> Any:
     check_arraylike(name, data, segment_ids)
     data, ids = jnp.asarray(data), jnp.asarray(segment_ids)
@@ -43,6 +44,17 @@ def _segment(
         raise ValueError("num_segments must be non-negative.")
     rows = data.shape[len(ids.shape) :]
     _check_fits(name, data.shape, ids.shape, rows)
+    if out_sharding is not None:
+        if method != "add":
+            raise NotImplementedError(
+                f"{name} does not give terms of its result (unreduced axes): those of segment_sum alone can be added up"
+            )
+
+        def of_parts(data: Any, ids: Any) -> Any:
+            return _segment(name, method, identity, combine, data, ids, count, indices_are_sorted, unique_indices,
+                            bucket_size, mode)  # fmt: skip
+
+        return sum_over_parts(name, of_parts, out_sharding, data, ids)
     fill = identity(data.dtype)
     mode = lax.GatherScatterMode.from_any(mode)
     if not dtypes.is_unsigned(ids.dtype):
@@ -79,10 +91,11 @@ def _check_fits(
         )
 
 
-@takes_out_sharding
+@takes_terms
 def segment_sum(data: Any, segment_ids: Any, num_segments: int | None = None,
                 indices_are_sorted: bool = False, unique_indices: bool = False,
-                bucket_size: int | None = None, mode: Any = None) -> Array:  # fmt: skip
+                bucket_size: int | None = None, mode: Any = None, *,
+                out_sharding: Any = None) -> Array:  # fmt: skip
     """The sums of the rows of data with equal index; row i of the result is that of index i.
 
     num_segments, by default the greatest index plus one, must be given where segment_ids is traced.
@@ -93,59 +106,64 @@ def segment_sum(data: Any, segment_ids: Any, num_segments: int | None = None,
     segment_ids         integers, (n,): which row of the result.
     indices_are_sorted  segment_ids never fall.
     unique_indices      no index is there twice.
+    out_sharding        how the result lies over a mesh. Along axes that are `unreduced` there each device has the
+                        sums of its rows, which are terms of the result.
 
     >>> lamina.ops.segment_sum(jnp.array([1, 2, 5]), jnp.array([0, 0, 1])).tolist()
     [3, 5]
     """
     return _segment("segment_sum", "add", lambda d: 0, jnp.sum, data, segment_ids, num_segments,
-                    indices_are_sorted, unique_indices, bucket_size, mode)  # fmt: skip
+                    indices_are_sorted, unique_indices, bucket_size, mode, out_sharding)  # fmt: skip
 
 
-@takes_out_sharding
+@takes_terms
 def segment_prod(data: Any, segment_ids: Any, num_segments: int | None = None,
                  indices_are_sorted: bool = False, unique_indices: bool = False,
-                 bucket_size: int | None = None, mode: Any = None) -> Array:  # fmt: skip
+                 bucket_size: int | None = None, mode: Any = None, *,
+                 out_sharding: Any = None) -> Array:  # fmt: skip
     """The products of the rows of data with equal index; 1 where there is none. See segment_sum.
 
-    data, segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size, mode  as of
-    segment_sum.
+    data, segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size, mode, out_sharding  as of
+    segment_sum, but for unreduced axes.
 
     >>> lamina.ops.segment_prod(jnp.array([1, 2, 5]), jnp.array([0, 0, 1])).tolist()
     [2, 5]
     """
     return _segment("segment_prod", "mul", lambda d: 1, jnp.prod, data, segment_ids, num_segments,
-                    indices_are_sorted, unique_indices, bucket_size, mode)  # fmt: skip
+                    indices_are_sorted, unique_indices, bucket_size, mode, out_sharding)  # fmt: skip
 
 
-@takes_out_sharding
+@takes_terms
 def segment_max(data: Any, segment_ids: Any, num_segments: int | None = None,
                 indices_are_sorted: bool = False, unique_indices: bool = False,
-                bucket_size: int | None = None, mode: Any = None) -> Array:  # fmt: skip
+                bucket_size: int | None = None, mode: Any = None, *,
+                out_sharding: Any = None) -> Array:  # fmt: skip
     """The maxima of the rows of data with equal index; -inf or the least integer where there is
     none. See segment_sum.
 
-    data, segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size, mode  as of
-    segment_sum.
+    data, segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size, mode, out_sharding  as of
+    segment_sum, but for unreduced axes.
 
     >>> lamina.ops.segment_max(jnp.array([1, 2, 5]), jnp.array([0, 0, 1])).tolist()
     [2, 5]
     """
     return _segment("segment_max", "max", dtypes.least, jnp.max, data, segment_ids, num_segments,
-                    indices_are_sorted, unique_indices, bucket_size, mode)  # fmt: skip
+                    indices_are_sorted, unique_indices, bucket_size, mode, out_sharding)  # fmt: skip
 
 
-@takes_out_sharding
+@takes_terms
 def segment_min(data: Any, segment_ids: Any, num_segments: int | None = None,
                 indices_are_sorted: bool = False, unique_indices: bool = False,
-                bucket_size: int | None = None, mode: Any = None) -> Array:  # fmt: skip
+                bucket_size: int | None = None, mode: Any = None, *,
+                out_sharding: Any = None) -> Array:  # fmt: skip
     """The minima of the rows of data with equal index; inf or the greatest integer where there is
     none. See segment_sum.
 
-    data, segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size, mode  as of
-    segment_sum.
+    data, segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size, mode, out_sharding  as of
+    segment_sum, but for unreduced axes.
 
     >>> lamina.ops.segment_min(jnp.array([1, 2, 5]), jnp.array([0, 0, 1])).tolist()
     [1, 5]
     """
     return _segment("segment_min", "min", dtypes.greatest, jnp.min, data, segment_ids, num_segments,
-                    indices_are_sorted, unique_indices, bucket_size, mode)  # fmt: skip
+                    indices_are_sorted, unique_indices, bucket_size, mode, out_sharding)  # fmt: skip

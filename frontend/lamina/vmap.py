@@ -17,9 +17,8 @@ from lamina.core.tracebacks import api_boundary
 from lamina.core.wrapping import named_place, update_wrapper
 from lamina.interpreters.batching import batch_flat, move_batch
 from lamina.interpreters.mapped_types import Element, from_element, is_spec, is_vmappable
-from lamina.sharding.constraint import under
+from lamina.sharding.constraint import spread_batch
 from lamina.sharding.mesh import get_abstract_mesh
-from lamina.sharding.spec import PartitionSpec
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -302,11 +301,4 @@ def _place(x: Any, dim: Any, wanted: Any, size: int, where: tuple[Any, Any], alo
         )
     at = wanted % ndim
     out = move_batch(x, dim, size, to=at)
-    if dim is not None or not along or not set(along) <= set(get_abstract_mesh().explicit_axes):
-        return out
-    placed = get_aval(out).placed
-    dims = [()] * ndim if placed is None else list(placed.dims)
-    if any(name in along for names in dims for name in names):
-        return out
-    dims[at] = along
-    return under(out, PartitionSpec(*dims), "vmap")
+    return spread_batch(out, at, along) if dim is None else out

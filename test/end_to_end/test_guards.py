@@ -162,8 +162,6 @@ def test_settings_that_are_accepted_or_refused():
             assert lamina.config.values()[setting] == value
     with lamina.sharding.no_collectives({"x"}):
         assert lamina.config.no_collectives.value == {"x"}
-    with pytest.raises(ValueError, match="always makes values vary"), lamina.auto_pcast(False):
-        pass
 
 
 def test_kinds_of_inlining():

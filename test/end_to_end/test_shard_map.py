@@ -350,7 +350,7 @@ def test_what_calls_of_shard_map_are_told() -> None:
     )
     x = np.arange(8.0).reshape(4, 2)
     for f, arg, error, match in (
-        (inside, x, ValueError, r"names the axes \['i'\], which are manual here"),
+        (inside, x, ValueError, r"contains a manual axes \['i'\] of mesh"),
         (both, x, ValueError, r"only varying across mesh axes \{i\} and not \{j\}, .* varying over \{i,j\}"),
         (number, 3.0, ValueError, r"which has rank 0.*an in_specs entry of `P\(\)`"),
         (once, x, TypeError, "`perm` passed to `lamina.lax.ppermute` must be a list"),
@@ -361,3 +361,31 @@ def test_what_calls_of_shard_map_are_told() -> None:
         lamina.jit(lambda x: x, out_shardings=P("i", "i"))
     given = lamina.shard_map(lambda x: x, mesh=mesh, in_specs=None, out_specs=P())
     assert given(3.0) == 3.0  # as it is
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, lamina.jit])
+def test_axes_without_devices_run_on_those_of_the_arguments(wrap):
+    mesh = auto_mesh((2, 2), ("x", "y"))
+    given = lamina.device_put(X, NamedSharding(mesh, P("x", "y")))
+
+    def body(x, y):
+        return lamina.lax.psum(x * y, "y")
+
+    f = wrap(lamina.shard_map(body, mesh=mesh.abstract_mesh, in_specs=P("x", "y"), out_specs=P("x")))
+    expected = X[:, :3] ** 2 + X[:, 3:] ** 2
+    out = f(X, given)
+    np.testing.assert_allclose(out, expected, rtol=1e-6)
+    assert out.sharding == NamedSharding(mesh, P("x"))
+    np.testing.assert_allclose(lamina.grad(lambda x: f(x, x).sum())(given), 2 * X, rtol=1e-6)
+    with lamina.set_mesh(mesh):
+        np.testing.assert_allclose(f(X, X), expected, rtol=1e-6)
+    with pytest.raises(ValueError, match="Please pass `lamina.Array`s with a `NamedSharding`"):
+        f(X, X)
+    with pytest.raises(ValueError, match="Mesh shape of the input .* does not match the mesh shape"):
+        f(X, lamina.device_put(X, NamedSharding(auto_mesh((2,), ("x",)), P("x"))))
+
+
+def test_axes_without_devices_are_lowered_before_devices_are_known():
+    axes = lamina.sharding.AbstractMesh((4,), ("x",))
+    f = lamina.shard_map(lambda x: lamina.lax.psum(x, "x"), mesh=axes, in_specs=P("x"), out_specs=P())
+    assert "all_reduce" in lamina.jit(f).lower(X).as_text()

@@ -298,3 +298,66 @@ def test_an_einsum_of_one_operand_leaves_terms() -> None:
         assert "all-reduce" not in f.lower(x).compile().as_text()
         np.testing.assert_array_equal([part.data for part in f(x).addressable_shards], [[2, 4], [10, 12]])
         np.testing.assert_array_equal(reshard(f(x), P()), [12, 16])
+
+
+@partitioned
+def test_sums_of_segments_are_left_as_each_devices_own():
+    mesh = lamina.make_mesh((4, 2), ("x", "y"))
+    with lamina.set_mesh(mesh):
+        rows = lamina.device_put(np.arange(32, dtype=np.float32).reshape(8, 4), P("x", "y"))
+        ids = lamina.device_put(np.array([0, 0, 1, 1, 1, 2, 2, 3]), P("x"))
+        expected = lamina.ops.segment_sum(np.asarray(rows), np.asarray(ids), 4)
+
+        def sums(rows, ids):
+            return lamina.ops.segment_sum(rows, ids, num_segments=4, out_sharding=P(None, "y", unreduced={"x"}))
+
+        for f in (sums, lamina.jit(sums)):
+            out = f(rows, ids)
+            assert out.sharding.spec == P(None, "y", unreduced={"x"})
+            np.testing.assert_array_equal(out.addressable_shards[0].data, [[4, 6], [0, 0], [0, 0], [0, 0]])
+            np.testing.assert_array_equal(reshard(out, P()), expected)
+        ones = lamina.grad(lambda rows: reshard(sums(rows, ids), P()).sum())(rows)
+        np.testing.assert_array_equal(ones, np.ones((8, 4)))
+        counts = jnp.bincount(ids, length=4, out_sharding=P(unreduced={"x"}))
+        np.testing.assert_array_equal(counts.addressable_shards[0].data, [2, 0, 0, 0])
+        np.testing.assert_array_equal(reshard(counts, P()), [2, 3, 2, 1])
+        with pytest.raises(ShardingTypeError, match="segment_sum: its arguments are split along"):
+            lamina.ops.segment_sum(rows, ids, 4, out_sharding=P(unreduced={"x"}))
+        with pytest.raises(NotImplementedError, match="segment_max does not give terms"):
+            lamina.ops.segment_max(ids, ids, 4, out_sharding=P(unreduced={"x"}))
+
+
+@partitioned
+def test_gradients_of_layers_in_a_scan_are_added_up_once():
+    mesh = lamina.make_mesh((2,), ("x",), devices=lamina.devices()[:2])
+    w = np.linspace(-1, 1, 48, dtype=np.float32).reshape(3, 4, 4)
+    x = np.linspace(-2, 2, 32, dtype=np.float32).reshape(2, 4, 4)
+
+    def loss(w, rows):
+        return lax.scan(lambda rows, layer: (jnp.sin(rows @ layer), None), rows, w)[0].sum()
+
+    def step(w, x, start):
+        total, _ = lax.scan(lambda total, rows: (total + lamina.grad(loss)(w, rows), None), start(w), x)
+        return total
+
+    expected = step(w, x, jnp.zeros_like)
+    with lamina.set_mesh(mesh):
+        w, x = lamina.device_put(w, P(reduced={"x"})), lamina.device_put(x, P(None, "x"))
+        terms = lambda w: reshard(jnp.zeros_like(w), P(unreduced={"x"}))  # noqa: E731
+        compiled = lamina.jit(lambda w, x: reshard(step(w, x, terms), P())).lower(w, x).compile()
+        assert compiled.as_text("hlo").count("all-reduce(") == 1
+        np.testing.assert_allclose(compiled(w, x), expected, rtol=1e-5, atol=1e-5)
+
+
+@partitioned
+def test_terms_along_one_axis_become_terms_along_another():
+    mesh = lamina.make_mesh((2, 2), ("x", "y"), devices=lamina.devices()[:4])
+    a, b = np.arange(16.0).reshape(8, 2), np.arange(8.0).reshape(2, 4)
+    with lamina.set_mesh(mesh):
+        left, right = lamina.device_put(a, P("x", "y")), lamina.device_put(b, P("y", None))
+        terms = jnp.dot(left, right, out_sharding=P("x", unreduced={"y"}))
+        out = lamina.jit(lambda x: lax.reduce_sum(x, [0], out_sharding=P(unreduced={"x"})))(terms)
+        assert out.sharding.spec == P(None, unreduced={"x"})
+        np.testing.assert_array_equal(reshard(out, P()), (a @ b).sum(0))
+        with pytest.raises(ValueError, match="`dot_general` asks for terms of a max"):
+            jnp.dot(left, right, out_sharding=P("x", unreduced={"y"}, unreduced_kind=UnreducedKind.max))

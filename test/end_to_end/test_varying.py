@@ -284,3 +284,18 @@ def test_errors(text: str, call: str) -> None:
     }
     with pytest.raises(ValueError, match=text):
         calls[call]()
+
+
+def test_casts_are_written_out_where_auto_pcast_is_off() -> None:
+    mesh, P = _mesh(lamina, (2,), ("i",)), lamina.P
+
+    def product(cast):
+        return lamina.shard_map(
+            lambda x, w: x * cast(w), mesh=mesh, in_specs=(P("i"), P()), out_specs=P("i")
+        )(X[:2], X[0])
+
+    with lamina.auto_pcast(False):
+        with pytest.raises(ValueError, match="mul requires varying manual axes to match"):
+            product(lambda w: w)
+        out = product(lambda w: lax.pcast(w, "i", to="varying"))
+    np.testing.assert_array_equal(out, product(lambda w: w))

@@ -63,7 +63,7 @@ def _lowering(
     consts, init, xs = split(args, num_consts, num_carry)
     x_avals = [a.without_axis(0) for a in ctx.avals_in[num_consts + num_carry :]]
     y_avals = ctx.avals_out[num_carry:]
-    ys = [hlo.full(0, a.shape, a.dtype) for a in y_avals]
+    ys = [ctx.terms(hlo.full(0, a.shape, a.dtype), a) for a in y_avals]
     number = np.int32 if length <= np.iinfo(np.int32).max else np.int64  # of a step
 
     def step(i: Any, carry: list[Any], ys: list[Any]) -> tuple[list[Any], list[Any]]:
@@ -73,12 +73,11 @@ def _lowering(
             for v, a in zip(xs, x_avals, strict=True)
         ]
         outs = ctx.lower_jaxpr(jaxpr.jaxpr, jaxpr.consts, [*consts, *carry, *x])
-        new_ys = [
-            hlo.dynamic_update_slice(
-                all_y, hlo.reshape(y, (1, *a.shape[1:])), [i] + [zero] * (a.ndim - 1)
-            )
-            for all_y, y, a in zip(ys, outs[num_carry:], y_avals, strict=True)
-        ]
+        new_ys = []
+        for all_y, y, a in zip(ys, outs[num_carry:], y_avals, strict=True):
+            row = ctx.terms(hlo.reshape(y, (1, *a.shape[1:])), a)
+            updated = hlo.dynamic_update_slice(all_y, row, [i] + [zero] * (a.ndim - 1))
+            new_ys.append(ctx.terms(updated, a))
         return list(outs[:num_carry]), new_ys
 
     def index(counter: Any, k: int) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from lamina import config
 from lamina.core.avals import NOWHERE, ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from lamina.core.primitive import Primitive
@@ -25,9 +26,23 @@ def align(primitive: Primitive, args: tuple[Any, ...], params: Params) -> tuple[
     if primitive.align is not None:
         return primitive.align(args, params)
     along = NOWHERE.union(*varying(args))
+    if not config.auto_pcast.value:
+        _check_alike(primitive, args, along)
     if primitive.varying is not None:
         along, _ = primitive.varying(along, params)
     return tuple(cast(x, along) for x in args), params
+
+
+def _check_alike(primitive: Primitive, args: tuple[Any, ...], along: Varying) -> None:
+    """Raises ValueError where an operand of the program does not vary along all of these axes."""
+    avals = [get_aval(x) for x in args if isinstance(x, Tracer)]
+    if all(aval.vma == along for aval in avals):
+        return
+    given = ", ".join(aval.str_short() for aval in avals)
+    raise ValueError(
+        f"{primitive} requires varying manual axes to match, but its operands are {given}: lax.pcast(x, axes, "
+        "to='varying') casts one, and the setting auto_pcast would cast all"
+    )
 
 
 def as_given(args: tuple[Any, ...], params: Params) -> tuple[Any, Params]:

@@ -128,6 +128,15 @@ class LoweringContext:
         return list(hlo.call(symbol, list(args), results))
 
 
+    def terms(self, x: ir.Value, aval: ShapedArray) -> ir.Value:
+        """A value of this type within a rule's ops. Where the type says that devices have terms of a sum, that is said
+        of the value: Shardy would add them up."""
+        annotations = self.module.annotations
+        if annotations is None or aval.placed is None or not aval.placed.sums.unreduced:
+            return x
+        return annotations.as_typed(self.module, x, aval)
+
+
 def tensor_type(aval: ShapedArray) -> ir.Type:
     aval = aval.physical()
     return types.tensor_type(aval.shape, aval.dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import weakref
 from collections.abc import Sequence
@@ -51,6 +52,7 @@ def call_new(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any])
         guards.check_transfers(leaves)
         leaves = list(as_own_arrays(leaves))
         gpu, target = _where(options, traced, leaves)
+        traced = on_mesh_of(traced, leaves)
         requested = None if gpu is not None else requested_of(options, traced, leaves)
         program = _program(options, traced, gpu, target, requested)
         entry = program.entry(traced.out_tree)
@@ -161,6 +163,29 @@ def _where(options: JitOptions, traced: TracedCall, leaves: list[Any]) -> tuple[
     return gpu, target if target is not None and target.kind == kind else None
 
 
+def on_mesh_of(
+    traced: TracedCall, leaves: list[Any], wanted: Sequence[Any] = (), *, ahead: bool = False
+) -> TracedCall:
+    """A traced call on the devices of its arguments, where it has shard_maps over axes alone; else itself. `wanted`
+    and `ahead` as of `requested_of`."""
+    from lamina.sharding.without_devices import with_devices
+
+    closed = with_devices(traced.closed, _places(leaves, wanted), ahead=ahead)
+    if closed is traced.closed:
+        return traced
+    if closed not in traced.on_meshes:
+        traced.on_meshes[closed] = dataclasses.replace(traced, closed=closed, programs={}, on_meshes={})
+    return traced.on_meshes[closed]
+
+
+def _places(leaves: list[Any], wanted: Sequence[Any]) -> list[Any]:
+    """Where arguments lie or are to, as far as that is known."""
+    from lamina import placement
+
+    said = [*wanted, *[None] * (len(leaves) - len(wanted))]
+    return [given or placement.place_of(x) for given, x in zip(said, leaves, strict=True)]
+
+
 def requested_of(
     options: JitOptions,
     traced: TracedCall,
@@ -174,10 +199,9 @@ def requested_of(
     from lamina import placement
     from lamina.sharding.requested import requested_shardings
 
-    places = [*wanted, *[None] * (len(leaves) - len(wanted))]
     return requested_shardings(
         traced.closed,
-        [given or placement.place_of(x) for given, x in zip(places, leaves, strict=True)],
+        _places(leaves, wanted),
         placement.places_of(options.out_shardings, traced.out_tree),
         traced.name_of,
         shown_name(options),

@@ -14,7 +14,7 @@ from lamina.core import axes
 from lamina.core.array_class import Array
 from lamina.core.tracebacks import api_boundary
 from lamina.core.wrapping import function_name, update_wrapper
-from lamina.jit.calls import call_new, requested_of, wanted_of_arguments
+from lamina.jit.calls import call_new, on_mesh_of, requested_of, wanted_of_arguments
 from lamina.jit.compiler_levels import Inline
 from lamina.jit.options import JitOptions, options_of
 from lamina.jit.traces import clear_cache, jitted, trace_call
@@ -180,6 +180,8 @@ def _traced_stage(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, 
     from lamina import placement
 
     traced, leaves = trace_call(options, args, kwargs)
+    wanted = wanted_of_arguments(options, args)
+    traced = on_mesh_of(traced, leaves, wanted, ahead=True)
     return stages.Traced(
         traced.closed,
         options.name,
@@ -194,7 +196,7 @@ def _traced_stage(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, 
         options.target,
         placement.device_of(leaves) if options.device is None else options.device,
         options.settings,
-        requested_of(options, traced, leaves, wanted_of_arguments(options, args), ahead=True),
+        requested_of(options, traced, leaves, wanted, ahead=True),
     )
 
 

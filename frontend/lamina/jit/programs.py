@@ -257,6 +257,14 @@ def _jaxpr_entry(closed: ClosedJaxpr, name: str, device: Any, requested: Any) ->
     return compile_program(closed, name, device=device, requested=requested).entry(out_tree)
 
 
+def _on_mesh_of(closed: ClosedJaxpr, args: Sequence[Any]) -> ClosedJaxpr:
+    """A program on the devices of its operands, where it has shard_maps over axes alone; else itself."""
+    from lamina.placement import place_of
+    from lamina.sharding.without_devices import with_devices
+
+    return with_devices(closed, list(map(place_of, args)))
+
+
 def _requested_of(closed: ClosedJaxpr, name: str, args: Sequence[Any]) -> Any:
     """What is asked of a program on these operands that is to be partitioned; None for others."""
     from lamina.placement import place_of
@@ -288,6 +296,7 @@ def run_jaxpr(closed: ClosedJaxpr, name: str, args: Sequence[Any]) -> list[Any]:
     guards.refuse_execution(name)
     args = as_own_arrays(args)
     device = _device_of(args, name)
+    closed = _on_mesh_of(closed, args)
     requested = None if device is not None else _requested_of(closed, name, args)
     entry = _jaxpr_entry(closed, name, device, requested)
     if value_checks.active():
@@ -324,6 +333,7 @@ def compile_primitive(primitive: Primitive, params: dict[str, Any]) -> Callable[
 
         with FilteredTracebacks(tracing=True):
             closed = trace_to_jaxpr(fun, [get_aval(x) for x in args])
+        closed = _on_mesh_of(closed, args)
         out: Any = list(range(len(closed.jaxpr.outvars))) if primitive.multiple_results else 0
         requested = None if device is not None else _requested_of(closed, primitive.name, args)
         program = compile_program(closed, primitive.name, device=device, requested=requested)

@@ -37,6 +37,8 @@ class TracedCall(Record, frozen=False):
     keep_unused: bool
     programs: dict[Any, Any] = field(default_factory=dict)
     """The programs.Program for each device, target and settings of a jit's own, once compiled."""
+    on_meshes: dict[ClosedJaxpr, TracedCall] = field(default_factory=dict)
+    """The same with the devices of arguments, where it has shard_maps over axes alone."""
 
     def name_of(self, leaf: int) -> str:
         """The name of an argument, as messages write it."""

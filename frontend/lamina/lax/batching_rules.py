@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lamina import lax
+from lamina.core import axes
 
 
 def batch_size(args: Sequence[Any], dims: Sequence[int | None]) -> int:
@@ -36,6 +37,15 @@ def all_at_front(args: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
     """Every operand with the batch dimension first."""
     size = batch_size(args, dims)
     return [at_front(x, d, size) for x, d in zip(args, dims)]
+
+
+def all_spread(args: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
+    """The same for operands that are to lie alike: what is repeated is spread over a mesh as the batch is."""
+    names = axes.batching().spmd_name
+    return [
+        x if d is not None else lax.spread_batch(x, 0, names)
+        for x, d in zip(all_at_front(args, dims), dims, strict=True)
+    ]
 
 
 def past(dim: int, axes: Sequence[int]) -> tuple[int, ...]:

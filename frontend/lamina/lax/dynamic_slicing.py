@@ -20,7 +20,7 @@ from lamina.core import (
 from lamina.core.array_class import Array
 from lamina.core.placed import Dims, Operands, ShardingTypeError, if_divided, linear_in, spec
 from lamina.lax import hlo
-from lamina.lax.batching_rules import all_at_front, at_front, batch_size, insert
+from lamina.lax.batching_rules import all_at_front, all_spread, at_front, batch_size, insert
 from lamina.lax.checks import (
     canonical_axis,
     canonical_shape,
@@ -293,9 +293,9 @@ def _dynamic_slice_transpose(ct: Any, x: Any, *starts: Any, slice_sizes: Any) ->
     return [dynamic_update_slice_p.bind(zeros, ct, *starts), *[None] * len(starts)]
 
 
-def _window_starts(starts: Sequence[Any], dims: Sequence[int | None], size: int) -> Any:
+def _window_starts(starts: Sequence[Any], dims: Sequence[int | None]) -> Any:
     """The starts of every example as rows of one array, in the order of the axes."""
-    rows = [at_front(s, d, size) for s, d in zip(starts, dims)]
+    rows = all_spread(starts, dims)
     return lax.concatenate([lax.expand_dims(r, (1,)) for r in rows], 1)
 
 
@@ -308,7 +308,7 @@ def _dynamic_slice_batching(args: Any, dims: Any, *, slice_sizes: Any) -> tuple[
         return dynamic_slice_p.bind(x, *insert(starts, d, zero), slice_sizes=sizes), d
     # One start per example: gather one window for each.
     size = batch_size(args, dims)
-    indices = _window_starts(starts, start_dims, size)
+    indices = _window_starts(starts, start_dims)
     numbers = lax.GatherDimensionNumbers(
         offset_dims=tuple(range(1, n + 1)),
         collapsed_slice_dims=(),
@@ -395,7 +395,7 @@ def _update_batching(args: Any, dims: Any) -> tuple[Any, int]:
         operand_batching_dims=(0,),
         scatter_indices_batching_dims=(0,),
     )
-    indices = _window_starts(starts, start_dims, size)
+    indices = _window_starts(starts, start_dims)
     out = lax.scatter(
         x, indices, update, numbers,
         indices_are_sorted=True, unique_indices=True, mode=lax.GatherScatterMode.CLIP,

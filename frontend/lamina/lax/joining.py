@@ -12,7 +12,7 @@ from lamina.core import LINEAR, Primitive, ShapedArray, Zero, is_undefined_prima
 from lamina.core.array_class import Array
 from lamina.core.placed import Dims, Operands, ShardingTypeError, if_divided, spec
 from lamina.lax import hlo
-from lamina.lax.batching_rules import all_at_front, at_front, batch_size, insert
+from lamina.lax.batching_rules import all_spread, at_front, batch_size, insert
 from lamina.lax.checks import (
     canonical_axis,
     check_reach,
@@ -115,7 +115,7 @@ def _concatenate_transpose(ct: Any, *operands: Any, dimension: int) -> list[Any]
 
 
 def _concatenate_batching(args: Any, dims: Any, *, dimension: int) -> tuple[Any, int]:
-    return concatenate(all_at_front(args, dims), dimension + 1), 0
+    return concatenate(all_spread(args, dims), dimension + 1), 0
 
 
 def _concatenate_placed(of: Operands, out: ShapedArray, *, dimension: int) -> Dims:

@@ -183,20 +183,21 @@ def _under(
         return _bind(primitive, operand, axes)
     spec = getattr(out_sharding, "spec", out_sharding)
     x = get_aval(operand)
+    before = frozenset() if x.placed is None else x.placed.sums.unreduced
     if terms := getattr(spec, "unreduced", None):
         given = () if x.placed is None else (n for a in axes for n in x.placed.dims[a])
-        before = frozenset() if x.placed is None else x.placed.sums.unreduced
         if not terms <= {*given, *before}:
             raise ShardingTypeError(
                 f"out_sharding's unreduced axes should be in operand's specs that were {primitive.name} over. Got "
                 f"{set(terms)} for {x.str_short()} over {tuple(axes)}"
             )
-        if spec.unreduced_kind.name != kind:
-            raise ValueError(
-                f"{primitive.name} gives terms that are combined by {kind}, not {spec.unreduced_kind}"
-            )
     with terms_wanted(bool(terms)):
-        return lax.under(_bind(primitive, operand, axes), out_sharding)
+        out = _bind(primitive, operand, axes)
+        if terms and not before <= terms:  # terms of terms first, of which some are added up
+            both = spec.update(unreduced=terms | before)
+            over = both if spec is out_sharding else out_sharding.update(spec=both)
+            out = lax.under(out, over, primitive.name, kind)
+        return lax.under(out, out_sharding, primitive.name, kind)
 
 
 def _bind(primitive: Primitive, operand: Any, axes: Sequence[int]) -> Any:

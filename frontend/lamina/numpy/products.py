@@ -82,7 +82,7 @@ def dot(a: ArrayLike, b: ArrayLike, *, precision: Precision = None,
         contracted = ((len(a.shape) - 1,), (max(len(b.shape) - 2, 0),))
     with undecided(out_sharding is not None):
         out = _dot_general("dot", a, b, (contracted, ((), ())), precision, preferred)
-    return out if out_sharding is None else lax.under(out, out_sharding)
+    return out if out_sharding is None else lax.under(out, out_sharding, "dot_general")
 
 
 def matmul(a: ArrayLike, b: ArrayLike, *, precision: Precision = None,
@@ -144,7 +144,7 @@ def matmul(a: ArrayLike, b: ArrayLike, *, precision: Precision = None,
         seen[origin] += 1
     permutation += [start_b - 1] * rows + [len(out.shape) - 1] * columns
     out = lax.transpose(out, permutation)
-    return out if out_sharding is None else lax.under(out, out_sharding)
+    return out if out_sharding is None else lax.under(out, out_sharding, "dot_general")
 
 
 def _without(x: Array, dropped: list[int], shared: list[int], free: list[int]
@@ -319,7 +319,7 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2, *, precision: Precision
         raise TypeError(f"tensordot requires axes to be a pair of axes or an integer, got {axes!r}")
     with undecided(out_sharding is not None):
         out = _dot_general("tensordot", a, b, ((first, second), ((), ())), precision, preferred)
-    return out if out_sharding is None else lax.under(out, out_sharding)
+    return out if out_sharding is None else lax.under(out, out_sharding, "dot_general")
 
 
 def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1,

@@ -12,7 +12,7 @@ from lamina.core import dtypes
 from lamina.numpy import averages, products, reductions
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import asarray
-from lamina.numpy.out_sharding import takes_out_sharding
+from lamina.numpy.out_sharding import sum_over_parts, takes_terms
 from lamina.numpy.promotion import (
     Array,
     ArrayLike,
@@ -28,15 +28,16 @@ from lamina.numpy.promotion import (
 )  # fmt: skip
 
 
-@takes_out_sharding
+@takes_terms
 def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0, *,
-             length: int | None = None) -> Array:  # fmt: skip
+             length: int | None = None, out_sharding: Any = None) -> Array:  # fmt: skip
     """How often each of 0, 1, 2, ... occurs in a vector of integers, or the sum of its weights.
 
     x          a vector of integers
     weights    a vector of as many numbers
     minlength  the least number of entries
     length     the number of entries, needed where x is traced
+    out_sharding  how the result lies over a mesh: whole, or as terms (`unreduced`), the counts of each device's part
 
     The result has as many entries as `length` says; without it, as the greatest value needs.
 
@@ -67,9 +68,16 @@ def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0,
             raise ValueError("shape of weights must match shape of x.")
         if not dtypes.is_inexact(counted.dtype):
             counted = convert(counted, dtypes.canonicalize(np.int64))
-    zero = lax.full((int(length),), 0, counted.dtype)
     x = lax.max(x, literal(x, 0)) if dtypes.is_signed(x.dtype) else x
-    return zero.at[x].add(counted, mode="drop")
+
+    def of_parts(x: Any, *given: Any) -> Any:
+        zero = lax.full((int(length),), 0, counted.dtype)
+        return zero.at[x].add(given[0] if given else counted, mode="drop")
+
+    given = () if weights is None else (counted,)
+    if out_sharding is not None:
+        return sum_over_parts("bincount", of_parts, out_sharding, x, *given)
+    return of_parts(x, *given)
 
 
 def _inexact(dtype: DTypeLike, name: str) -> np.dtype:

@@ -48,7 +48,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         if isinstance(place, NamedSharding):
             if mapped := [name for name in place.spec.names() if name in manual_names()]:
                 raise ValueError(
-                    f"with_sharding_constraint to {place.spec} names the axes {mapped}, which are manual here: a "
+                    f"with_sharding_constraint to {place.spec} contains a manual axes {mapped} of mesh {place.mesh}: a "
                     "shard_map around maps over them"
                 )
             check_rank(place, get_aval(leaf).shape, "One of with_sharding_constraint arguments")
@@ -104,7 +104,7 @@ def _assert_lies(aval: ShapedArray, sharding: Any) -> None:
             )
 
 
-def under(x: Any, out_sharding: Any, function: str = "out_sharding") -> Any:
+def under(x: Any, out_sharding: Any, function: str = "out_sharding", combined: str = "sum") -> Any:
     """A result under the sharding that a function's `out_sharding` asks for.
 
     x             an array of any shape and dtype.
@@ -112,8 +112,10 @@ def under(x: Any, out_sharding: Any, function: str = "out_sharding") -> Any:
                   and what the type of an array that nobody placed says, ask for nothing.
 
     function      what it was given to, for messages.
+    combined      what terms of the result are combined by: "sum", "max" or "min".
 
-    Raises ValueError for a PartitionSpec where no mesh is current, and for axes of which types say nothing.
+    Raises ValueError for a PartitionSpec where no mesh is current, for axes of which types say nothing, and for terms
+    that are combined otherwise.
 
     >>> lamina.lax.under(jnp.arange(3), None)
     Array([0, 1, 2], dtype=int32)
@@ -127,7 +129,37 @@ def under(x: Any, out_sharding: Any, function: str = "out_sharding") -> Any:
     if len(sharding.spec) > get_aval(x).ndim:  # what leaves all whole fits any rank
         sharding = sharding.update(spec=sharding.spec.trimmed())
     check_rank(sharding, get_aval(x).shape, "A result with an out_sharding")
+    kind = sharding.spec.unreduced_kind
+    if kind is not None and kind.name != combined:
+        raise ValueError(
+            f"`out_sharding` passed to `{function}` asks for terms of a {kind.name}: what devices have of its result "
+            f"is combined by {combined}. Got {sharding.spec}"
+        )
     return sharding_constraint_p.bind(x, sharding=sharding)
+
+
+def spread_batch(x: Any, dim: int, names: tuple[Any, ...]) -> Any:
+    """A batch of one value repeated along `dim`, spread over these axes of the current mesh as the other operands
+    of a vmap are, where types speak of them.
+
+    x      an array of any shape and dtype.
+    dim    a dimension.
+    names  axes; none that x has along another dimension.
+
+    >>> lamina.lax.spread_batch(jnp.arange(3), 0, ())
+    Array([0, 1, 2], dtype=int32)
+    """
+    from lamina.sharding.mesh import get_abstract_mesh
+    from lamina.sharding.spec import PartitionSpec
+
+    if not names or not set(names) <= set(get_abstract_mesh().explicit_axes):
+        return x
+    placed = get_aval(x).placed
+    dims = [()] * get_aval(x).ndim if placed is None else list(placed.dims)
+    if any(name in names for of in dims for name in of):
+        return x
+    dims[dim] = names
+    return under(x, PartitionSpec(*dims), "vmap")
 
 
 def as_typed(x: Any, aval: ShapedArray) -> Any:

@@ -17,7 +17,7 @@ from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr, DebugInfo, close_jaxpr, convert_constvars
 from lamina.core.placed import WHOLE, Placed, sums
 from lamina.interpreters.staging import trace_to_jaxpr
-from lamina.sharding.mesh import AbstractMesh, AxisType, Mesh
+from lamina.sharding.mesh import AbstractMesh, AxisType
 from lamina.sharding.shardings import NamedSharding
 from lamina.sharding.spec import PartitionSpec
 
@@ -26,11 +26,12 @@ from lamina.sharding.spec import PartitionSpec
 class Manual:
     """The axes of a mesh that are named axes in a body; its values are blocks along them.
 
+    mesh     an AbstractMesh until devices are known: those of a program's arguments.
     names    these axes, in the mesh's order. Along all others every device has, and does, the same.
     checked  whether types say along which of them a value varies (check_vma).
     """
 
-    mesh: Mesh
+    mesh: Any
     names: tuple[Any, ...]
     checked: bool
 

@@ -36,7 +36,7 @@ INFERRED: Any = _Inferred()
 def shard_map(
     f: Callable[..., Any] | None = None,
     /,
-    mesh: Mesh | None = None,
+    mesh: Mesh | AbstractMesh | None = None,
     in_specs: Any = INFERRED,
     out_specs: Any = None,
     *,
@@ -173,13 +173,15 @@ def _manual(mesh: Any, axis_names: Any, auto: Any, check: bool) -> Manual:
         mesh = outer.mesh
     if isinstance(mesh, AbstractMesh):
         current = get_mesh()
-        if current.shape_tuple != mesh.shape_tuple:
+        if current.empty:  # its devices are the arguments'
+            pass
+        elif current.shape_tuple == mesh.shape_tuple:
+            mesh = current
+        else:
             raise ValueError(
-                f"shard_map over {mesh} runs only where the current mesh has these axes; it is "
-                f"{current}"
+                f"The context mesh {current} should match the mesh passed to shard_map {mesh}: both have the same axes"
             )
-        mesh = current
-    if not isinstance(mesh, Mesh):
+    if not isinstance(mesh, (Mesh, AbstractMesh)):
         raise TypeError(
             f"shard_map requires a `{library}.sharding.Mesh` for its `mesh` argument, got {mesh!r}"
         )
