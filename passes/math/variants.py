@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from lamina.dialects.vendors import ir
+from lamina.passes.emit.intrinsics import call_intrinsic
 from lamina.passes.math.terms import Kind, Lane, Term, enclosing_module, is_named
 
 LANES = 16
@@ -48,13 +49,7 @@ def call_variant(name: str, scalar: Formula, vector: Formula, *operands: Term) -
 
 def intrinsic(name: str, result: Lane, *operands: ir.Value) -> Term:
     """A call of one of LLVM's intrinsics that gives floats."""
-    attributes = {
-        "intrin": ir.StringAttr.get(name),
-        "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0]),
-    }
-    op = ir.Operation.create("llvm.call_intrinsic", [result.float], list(operands), attributes)
-    return Term(op.result, result, "float")
+    return Term(call_intrinsic(name, operands, result.float), result, "float")
 
 
 def define(

@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping
 from lamina.dialects.vendors import arith, ir, memref, vector
 from lamina.passes.emit.copies import copied
 from lamina.passes.emit.loops import for_steps, if_else, index
+from lamina.passes.emit.transposition import LANE_BYTES, transposed_in_lanes
 from lamina.passes.framework.machine_attribute import machine_of
 from lamina.passes.linalg.analysis.structure import (
     Generic,
@@ -29,13 +30,13 @@ from lamina.passes.linalg.analysis.structure import (
     stride_along,
     strides_of,
 )
+from lamina.passes.linalg.vectors.shuffles import shuffled, transposed
 from lamina.passes.linalg.vectors.vector_body import on_vectors
 from lamina.passes.memref.place_temporaries import element_bytes
 from lamina.passes.schedule.candidates import SQUARE_BLOCK
 from lamina.passes.schedule.interleaving import Interleaving, emit_interleaved
 from lamina.passes.schedule.nest import Tile
 
-_LANE_BYTES = 16  # shape
 _MOST_ROWS = 16  # shape: of a tile: each takes a register
 _LEAST_ROWS = 4  # shape
 _PAST_CACHES = 4  # second caches, which a result fills
@@ -225,7 +226,7 @@ def _side(generic: Generic, dimensions: tuple[int, int]) -> int:
 def _tile(generic: Generic, dimensions: tuple[int, int]) -> tuple[int, int]:
     """Elements of a tile along (outer, inner): a lane of each of the input's rows."""
     side = _side(generic, dimensions)
-    return min(side, _LANE_BYTES // element_bytes(generic.inputs[0].type.element_type)), side
+    return min(side, LANE_BYTES // element_bytes(generic.inputs[0].type.element_type)), side
 
 
 def _transpose_tile(
@@ -275,19 +276,11 @@ def _computed(generic: Generic, value: ir.Value) -> ir.Value:
 
 def _transposed(rows: list[ir.Value], width: int) -> list[ir.Value]:
     """The columns of 2^m rows of 2^n elements. Vectors of one row out of `width` each are made, and in
-    all of their lanes at once a square is transposed: n times, each half of the rows is dealt into the other."""
-    side = len(rows)
-    rows = [_joined(rows[number::width], width) for number in range(width)]
-    dealt = [
-        [at for lane in range(0, side, width) for low in half for at in (lane + low, side + lane + low)]
-        for half in (range(width // 2), range(width // 2, width))
-    ]
-    for _ in range(width.bit_length() - 1):
-        pairs = zip(rows[: width // 2], rows[width // 2 :], strict=True)
-        rows = [
-            vector.ShuffleOp(upper, lower, half).result for upper, lower in pairs for half in dealt
-        ]
-    return rows
+    all of their lanes at once a square is transposed."""
+    if len(rows) == width:
+        return transposed(rows)
+    joined = [_joined(rows[number::width], width) for number in range(width)]
+    return transposed_in_lanes(joined, width, len(rows), shuffled)
 
 
 def _joined(parts: list[ir.Value], width: int) -> ir.Value:

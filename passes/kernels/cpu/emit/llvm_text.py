@@ -9,6 +9,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from lamina.passes.emit.transposition import LANE_BYTES, transposed
+
 Integer: TypeAlias = int | str
 """A number known now, or the name of an i64."""
 
@@ -206,17 +208,16 @@ class Text:
         )  # fmt: skip
 
     def transpose(self, rows: list[str]) -> list[str]:
-        """The columns of a square block, by log2(lanes) rounds of exchanges between rows."""
-        half = self.lanes // 2
-        while half:
-            for i in range(self.lanes):
-                if not i & half:
-                    rows[i], rows[i + half] = self._exchange(rows[i], rows[i + half], half)
-            half //= 2
-        return rows
+        """The columns of a square block."""
+        return transposed(rows, LANE_BYTES // self.bytes, self.shuffle, self.fence)
+
+    def fence(self, a: str) -> str:
+        """The same vector, which LLVM does not look through; it takes no instruction."""
+        return self.emit(f"call {self.vector} @llvm.arithmetic.fence({self.vector} {a})")
 
     def transpose_in_place(self, block: str) -> None:
-        """The same of rows in memory, by loops: a fraction of the code."""
+        """The same of rows in memory, by loops: log2(lanes) rounds of exchanges between rows, a fraction of the
+        code."""
         half = self.lanes // 2
         step = self.lanes * self.bytes
         while half:

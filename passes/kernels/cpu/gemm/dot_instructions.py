@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from lamina.dialects.vendors import arith, ir
+from lamina.passes.emit.intrinsics import call_intrinsic
 from lamina.passes.emit.loops import index
 from lamina.passes.kernels.cpu.gemm.register_blocks import repeat
 from lamina.records import Record
@@ -40,18 +41,8 @@ class Vectors(Record):
 def intrinsic(
     name: str, operands: Sequence[ir.Value], result: ir.Type | None = None
 ) -> ir.Value | None:
-    """A call of one of LLVM's intrinsics."""
-    op = ir.Operation.create(
-        "llvm.call_intrinsic",
-        results=[] if result is None else [result],
-        operands=list(operands),
-        attributes={
-            "intrin": ir.StringAttr.get(f"llvm.x86.{name}"),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0]),
-            "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
-        },
-    )
-    return None if result is None else op.results[0]
+    """A call of one of LLVM's intrinsics for x86."""
+    return call_intrinsic(f"llvm.x86.{name}", operands, result)
 
 
 def pointer(buffer: ir.Value, offset: ir.Value) -> ir.Value:
