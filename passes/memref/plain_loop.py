@@ -129,7 +129,7 @@ def read_loop(
     """A loop of these steps, or None where it is not plain. `apart` says what becomes of elements that lie apart."""
     if op.name != "scf.for" or constant_of(op.operands[2]) != 1:
         return None
-    trips = _trips(op)
+    trips = trips_of(op)
     variable, *carried = op.regions[0].blocks[0].arguments
     *steps, end = steps
     kinds: dict[ir.Value, Kind] = dict.fromkeys(carried, "carried")
@@ -186,7 +186,7 @@ def read_loop(
 
 def in_place(loop: PlainLoop) -> bool:
     """Whether a short loop does something to the same elements in each iteration of one around it, and
-    nothing else there uses their buffer: LLVM keeps them in registers."""
+    nothing else there uses their buffer: that loop can keep them in registers."""
     around = loop.op.parent
     if loop.trips is None or loop.trips > _FEW * loop.lanes or around.name != "scf.for":
         return False
@@ -212,7 +212,8 @@ def _block_of(value: ir.Value) -> ir.Block:
     return value.owner if isinstance(value.owner, ir.Block) else value.owner.operation.block
 
 
-def _trips(op: ir.Operation) -> int | None:
+def trips_of(op: ir.Operation) -> int | None:
+    """How often a loop in steps of one runs, if that is known."""
     low, high = constant_of(op.operands[0]), constant_of(op.operands[1])
     return None if low is None or high is None else max(0, high - low)
 
@@ -441,15 +442,15 @@ def _interfere(body: Sequence[Step], same: Sequence[Step], own: frozenset[ir.Val
     written: dict[ir.Value, set[Place]] = {}
     for step in body:
         if step.name == "memref.store" and step.place[0] not in own:
-            written.setdefault(_root(step.place[0]), set()).add(step.place)
+            written.setdefault(root(step.place[0]), set()).add(step.place)
     if not written:
         return False
-    if any(step.name == "memref.load" and _root(step.place[0]) in written for step in same):
+    if any(step.name == "memref.load" and root(step.place[0]) in written for step in same):
         return True
     return any(
         place != other and not _is_apart(place, other)
         for place in {step.place for step in body if step.name in ("memref.load", "memref.store")}
-        for other in written.get(_root(place[0]), ())
+        for other in written.get(root(place[0]), ())
     )
 
 
@@ -461,7 +462,7 @@ def _is_apart(first: Place, second: Place) -> bool:
     return any(None not in pair and pair[0] != pair[1] for pair in constants)
 
 
-def _root(buffer: ir.Value) -> ir.Value:
+def root(buffer: ir.Value) -> ir.Value:
     """The memory that a buffer is; temporaries that are views of one region have none in common."""
     while not isinstance(buffer.owner, ir.Block):
         op = buffer.owner.operation

@@ -20,17 +20,23 @@ _SIGNED = frozenset(range(6))
 _FAR = 1 << 30  # range
 
 
+def rest_has_masks(loop: PlainLoop, *, masked: bool) -> bool:
+    """Whether what remains of a loop is done with a mask, if vectors have such."""
+    return masked and not (loop.one_by_one or loop.backwards or loop.interleaved)
+
+
 def write_over_vectors(
-    loop: PlainLoop, *, masked: bool, ahead: int = 0, short_buffers: bool = False
+    loop: PlainLoop, *, masked: bool, ahead: int = 0, short_buffers: bool = False, whole: bool = False
 ) -> bool:
     """Replace a loop; whether it works on vectors side by side then because of a long chain. What remains
     is done with a mask where vectors are `masked` and elements lie side by side, or else one by one. Memory
-    is asked for so many bytes `ahead`, if any; for `short_buffers` see `interleave_factor`."""
+    is asked for so many bytes `ahead`, if any; for `short_buffers` see `interleave_factor`. `whole` says that no loop
+    should be left."""
     for step in loop.same:
         step.op.move_before(loop.op)
-    rest_in_vectors = masked and not (loop.one_by_one or loop.backwards or loop.interleaved)
+    rest_in_vectors = rest_has_masks(loop, masked=masked)
     with ir.InsertionPoint(loop.op), loop.op.location:
-        writer = _Writer(loop, masked, ahead, short_buffers)
+        writer = _Writer(loop, masked, ahead, short_buffers, whole)
         writer.write_main()
         writer.write_rest(rest_in_vectors)
         results = writer.combined()
@@ -44,10 +50,12 @@ def write_over_vectors(
 
 
 class _Writer:
-    def __init__(self, loop: PlainLoop, wide: bool, ahead: int, short_buffers: bool) -> None:
+    def __init__(self, loop: PlainLoop, wide: bool, ahead: int, short_buffers: bool, whole: bool) -> None:
         self._loop = loop
         self._ahead = ahead
         self._count, self.for_chain = side_by_side(loop, 32 if wide else 16, short_buffers)
+        if whole and loop.trips is not None:
+            self._count, self.for_chain = loop.trips // loop.lanes, False
         self._wide = wide
         self._divisors: dict[ir.Value, quotients.Divisor] = {}
         self._broadcasts: dict[ir.Value, ir.Value] = {}

@@ -10,9 +10,9 @@ The vectoriser takes most of the time that LLVM needs for such a kernel, and pas
 1 whose loads and stores are contiguous, forwards or backwards, or loads of the same element each time, around
 element-wise arithmetic, or go to a column of short rows that follow each other, such as the coordinates of points:
 whole rows are loaded and dealt into columns, and back (columns that few loads use, or not all are stored, lie apart).
-What loops carry must be free to be combined in any order. Short ones that add to the same
-few elements each time are not, as LLVM keeps those in registers; nor modules that only copy and fill, as
-LLVM has the C library do it. Long ones that do little but move elements of 64 bits that lie apart stay as
+What loops load and store at the same place each time they carry instead (scalar_promotion.py), and what they carry
+must be free to be combined in any order. Short ones that add to the same few elements each time become vectors
+that the loop around carries. Not taken are modules that only copy and fill, as LLVM has the C library do it. Long ones that do little but move elements of 64 bits that lie apart stay as
 they are. All else is LLVM's. What remains of a loop is done with a mask where vectors have 512 bits, else one by
 one; there, quotients by the same number are products that are corrected (quotients.py). With
 `beside_vectors`, only modules that have loops over vectors already are touched, or none but long ones; and loops
@@ -34,7 +34,8 @@ from lamina.passes.framework.base import Pass
 from lamina.passes.framework.find import ancestors, find_ops
 from lamina.passes.framework.machine_attribute import machine_of
 from lamina.passes.memref.plain_loop import Apart, PlainLoop, Step, in_place, is_native, read_loop
-from lamina.passes.memref.vector_loop import write_over_vectors
+from lamina.passes.memref.scalar_promotion import promote
+from lamina.passes.memref.vector_loop import rest_has_masks, write_over_vectors
 
 OF_VECTORS = "lamina.vectors"
 """On a module: no loop is left that LLVM could make one over vectors."""
@@ -65,11 +66,12 @@ class VectorizeLoops(Pass):
         over_vectors = left = 0
         apart = self._apart
         ahead = machine_of(module).ahead_bytes if self.prefetch else 0
-        for op in _innermost_loops(module):
-            body = op.regions[0].blocks[0].operations
-            if any(view.operation.name.startswith(_OF_VECTORS) for view in body):
+        for op in list(_innermost_loops(module)):
+            if any(view.operation.name.startswith(_OF_VECTORS) for view in op.regions[0].blocks[0].operations):
                 over_vectors += 1
                 continue
+            op = promote(op)
+            body = op.regions[0].blocks[0].operations
             steps = [Step(view.operation) for view in body]
             loop = read_loop(op, steps, self.vector_bits)
             if loop is None and apart == "gathered":
@@ -80,7 +82,7 @@ class VectorizeLoops(Pass):
                 loop = read_loop(op, steps, self.vector_bits, apart=apart)
                 if loop is not None and not _does_enough(loop):
                     continue
-            if loop is None or in_place(loop):
+            if loop is None or (in_place(loop) and not self._unrolls(loop)):
                 left += 1
             elif not (self.everywhere and _copies_much(loop)):
                 plain.append(loop)
@@ -90,19 +92,34 @@ class VectorizeLoops(Pass):
             left += len(plain) - len(rounding)
             plain = rounding
         for loop in plain:
+            around = loop.op.parent.operation if in_place(loop) else None
             if write_over_vectors(
                 loop,
-                masked=self.vector_bits == 512,
+                masked=self._masked,
                 ahead=ahead,
                 short_buffers=self.everywhere,
+                whole=around is not None,
             ):
                 module.operation.attributes[IN_ORDER] = ir.UnitAttr.get()
+            if around is not None:
+                promote(around)
         if plain:
             self.count("loops over vectors", len(plain))
         if left:
             self.count("loops left to LLVM", left)
         else:
             module.operation.attributes[OF_VECTORS] = ir.UnitAttr.get()
+
+    @property
+    def _masked(self) -> bool:
+        return self.vector_bits == 512
+
+    def _unrolls(self, loop: PlainLoop) -> bool:
+        """Whether of a loop that is alone in another nothing but vectors is left."""
+        around = loop.op.parent.regions[0].blocks[0].operations
+        alone = all(view.operation == loop.op or not len(view.operation.regions) for view in around)
+        assert loop.trips is not None
+        return alone and (loop.trips % loop.lanes == 0 or rest_has_masks(loop, masked=self._masked))
 
     @property
     def _apart(self) -> Apart:
