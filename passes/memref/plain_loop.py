@@ -139,7 +139,7 @@ def read_loop(
     combiners: list[Step] = []
     makers = {value: step for step in steps for value in step.results}
     for argument, value in zip(carried, end.operands, strict=True):
-        combiner = _combiner(argument, value, makers.get(value))
+        combiner = combiner_of(argument, value, makers.get(value))
         if combiner is None:
             return None
         combiners.append(combiner)
@@ -218,7 +218,7 @@ def trips_of(op: ir.Operation) -> int | None:
     return None if low is None or high is None else max(0, high - low)
 
 
-def _combiner(carried: ir.Value, value: ir.Value, maker: Step | None) -> Step | None:
+def combiner_of(carried: ir.Value, value: ir.Value, maker: Step | None) -> Step | None:
     """The op that combines a carried value with another, in an order that is free."""
     if maker is None or carried not in maker.operands:
         return None

@@ -8,6 +8,7 @@
 Sums of a few columns are written so: each has a place, which a loop over rows adds to. What is left can be a
 reduction over vectors. Vectors at the same place are carried alike, those of a mask, too. For innermost loops of
 which nothing but loads and stores touches memory, and places that nothing else in the loop may touch.
+What stays the same is computed in front of the loop.
 """
 
 from __future__ import annotations
@@ -43,12 +44,20 @@ def _is_simple(op: ir.Operation) -> bool:
 
 
 def _hoist(loop: ir.Operation) -> None:
-    """What stays the same is computed in front of the loop."""
-    for view in list(loop.regions[0].blocks[0].operations):
-        op = view.operation
-        if op.name.startswith(_PURE) and not op.name.startswith(_NOT_IN_VAIN):
-            if not any(_is_defined_in(value, loop) for value in op.operands):
-                op.move_before(loop)
+    """What stays the same is computed, and loaded, in front of the loop."""
+    body = [view.operation for view in loop.regions[0].blocks[0].operations]
+    runs = bool(trips_of(loop))
+    accesses = {op: found for op in body if (found := _Access.of(op))}
+    written = {root(access.buffer) for access in accesses.values() if not access.is_load}
+    written.update(root(value) for op in body for value in _other_buffers(op))
+    for op in body:
+        access = accesses.get(op)
+        if access is not None:
+            stays = runs and access.is_load and root(access.buffer) not in written
+        else:
+            stays = op.name.startswith(_PURE) and (runs or not op.name.startswith(_NOT_IN_VAIN))
+        if stays and not any(_is_defined_in(value, loop) for value in op.operands):
+            op.move_before(loop)
 
 
 def _is_defined_in(value: ir.Value, loop: ir.Operation) -> bool:

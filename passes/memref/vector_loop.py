@@ -13,6 +13,7 @@ from lamina.passes.linalg.vectors.shuffles import deinterleaved, interleaved
 from lamina.passes.linalg.vectors.vector_body import across_lanes
 from lamina.passes.memref import quotients
 from lamina.passes.memref.interleave_factor import side_by_side
+from lamina.passes.memref.partial_results import all_combined, identity_of, splat
 from lamina.passes.memref.plain_loop import Interleaved, Place, PlainLoop, Step
 
 _SIGNED = frozenset(range(6))
@@ -62,8 +63,11 @@ class _Writer:
         self._nearby: dict[ir.Value, ir.Value] = {}
         self._iotas: dict[tuple[ir.Type, int], ir.Value] = {}
         self._low, self._high = loop.bounds
+        self._first = constant_of(self._low) or 0
         self.front = index(0).owner  # ops are put only relative to ops
-        initial = [_identity(step.op, loop.lanes) for step in loop.combiners]
+        initial = [
+            identity_of(step.name, ir.VectorType.get([loop.lanes], step.results[0].type)) for step in loop.combiners
+        ]
         self._carried = [initial] * self._count
 
     # ---- the parts of a loop ------------------------------------------------------------
@@ -117,6 +121,25 @@ class _Writer:
             mask = None if is_whole else self._mask(index(high - at))
             self._carried[which] = self._at(index(at), self._carried[which], mask)
             self._low = index(min(at + lanes, high))
+        rest = high - (constant_of(self._low) or 0)
+        if 0 < rest < lanes <= high - self._first and self._may_overlap:
+            counts = self._constant_mask(lanes - rest)
+            self._carried[:1] = self._at(index(high - lanes), self._carried[:1], counts=counts)
+            self._low = self._high
+
+    @property
+    def _may_overlap(self) -> bool:
+        """Whether what remains can be the last lanes of a vector that begins before: where nothing is stored."""
+        loop = self._loop
+        stores = any(step.name == "memref.store" and step.place[0] not in loop.own for step in loop.body)
+        return bool(loop.combiners) and bool(loop.interleaved) and not stores
+
+    def _constant_mask(self, off: int) -> ir.Value:
+        """All lanes but so many of the first."""
+        truths = ir.VectorType.get([self._loop.lanes], ir.IntegerType.get_signless(1))
+        bits = [ir.BoolAttr.get(lane >= off) for lane in range(self._loop.lanes)]
+        with ir.InsertionPoint(self.front):
+            return arith.ConstantOp(truths, ir.DenseElementsAttr.get(bits, truths)).result
 
     def _write_vectors(
         self, end: ir.Value, body: Callable[[ir.Value, list[list[ir.Value]]], list[list[ir.Value]]]
@@ -142,10 +165,7 @@ class _Writer:
             zip(self._loop.combiners, list(self._loop.op.operands)[3:], strict=True)
         ):
             values = [one[number] for one in self._carried]
-            while len(values) > 1:  # in pairs, which wait for each other the least
-                pairs = zip(values[::2], values[1::2], strict=False)
-                values = [*(_combine(step, *pair) for pair in pairs), *values[len(values) & ~1 :]]
-            results.append(across_lanes(step.op, values[0], start))
+            results.append(across_lanes(step.op, all_combined(step, values), start))
         return results
 
     # ---- loops and bodies ---------------------------------------------------------------------
@@ -172,12 +192,17 @@ class _Writer:
         return parted(list(op.results))
 
     def _at(
-        self, at: ir.Value, carried: Sequence[Sequence[ir.Value]], mask: ir.Value | None = None
+        self,
+        at: ir.Value,
+        carried: Sequence[Sequence[ir.Value]],
+        mask: ir.Value | None = None,
+        counts: ir.Value | None = None,
     ) -> list[list[ir.Value]]:
-        """The body on as many vectors as carry something from here on; what they carry then."""
+        """The body on as many vectors as carry something from here on; what they carry then. Lanes outside of a mask
+        are not there; those that don't count change nothing that is carried."""
         offsets = [_beyond(at, n * self._loop.lanes) for n in range(len(carried))]
         bodies = [
-            _Body(self._loop, offset, held, mask, self._broadcast, 0 if mask else self._ahead)
+            _Body(self._loop, offset, held, mask, mask or counts, self._broadcast, 0 if mask else self._ahead)
             for offset, held in zip(offsets, carried, strict=True)
         ]
         spread = functools.cache(bodies[0].spread)
@@ -288,12 +313,13 @@ class _Body:
         at: ir.Value,
         carried: Sequence[ir.Value],
         mask: ir.Value | None,
+        counts: ir.Value | None,
         broadcast: Callable[[ir.Value], ir.Value],
         ahead: int,
     ) -> None:
         self._loop = loop
         self._ahead = ahead
-        self._mask = mask
+        self._mask, self._counts = mask, counts
         self._broadcast = broadcast
         arguments = list(loop.op.regions[0].blocks[0].arguments)[1:]
         self.known = dict(zip(arguments, carried, strict=True))
@@ -319,10 +345,10 @@ class _Body:
         attributes = step.attributes
         type_ = self._type(step.results[0].type)
         result = ir.Operation.create(step.name, [type_], operands, attributes).result
-        if self._mask is None or step not in self._loop.combiners:
+        if self._counts is None or step not in self._loop.combiners:
             return result
         before = next(v for v in step.operands if self._loop.kinds.get(v) == "carried")
-        return arith.SelectOp(self._mask, result, self.known[before]).result
+        return arith.SelectOp(self._counts, result, self.known[before]).result
 
     def _place_of(self, step: Step) -> Place:
         """The buffer and indices of a load or store; of the loop's own, which have one element, the buffer alone."""
@@ -349,13 +375,13 @@ class _Body:
                 value = self._turned(loaded)
             elif step in self._loop.strides:
                 places, mask = self._places(step)
-                zero = arith.ConstantOp(type_, _splat(type_, 0)).result
+                zero = arith.ConstantOp(type_, splat(type_, 0)).result
                 value = vector.GatherOp(type_, buffer, at, places, mask, zero).result
             elif self._mask is None:
                 value = vector.LoadOp(type_, buffer, at).result
                 self._prefetch(value, buffer, at, writes=False)
             else:
-                zero = arith.ConstantOp(type_, _splat(type_, 0)).result
+                zero = arith.ConstantOp(type_, splat(type_, 0)).result
                 value = vector.MaskedLoadOp(type_, buffer, at, self._mask, zero).result
             self._stored[place] = value
         return self._stored[place]
@@ -396,7 +422,7 @@ class _Body:
         of = ir.VectorType.get([lanes], ir.IntegerType.get_signless(32))
         places = arith.ConstantOp(of, _numbered(of, range(0, lanes * stride, stride))).result
         truths = ir.VectorType.get([lanes], ir.IntegerType.get_signless(1))
-        return places, self._mask or arith.ConstantOp(truths, _splat(truths, 1)).result
+        return places, self._mask or arith.ConstantOp(truths, splat(truths, 1)).result
 
     def _of_lanes(self, indices: Sequence[ir.Value]) -> list[list[ir.Value]]:
         """The indices of the elements that lanes load or store, each its own."""
@@ -498,20 +524,6 @@ def _beyond(at: ir.Value, distance: int) -> ir.Value:
     return arith.AddIOp(at, index(distance)).result if first is None else index(first + distance)
 
 
-def _identity(op: ir.Operation, lanes: int) -> ir.Value:
-    """Vectors of what changes nothing where an op combines it with something else."""
-    element = op.results[0].type
-    type_ = ir.VectorType.get([lanes], element)
-    if isinstance(element, ir.FloatType):
-        numbers = {"arith.addf": -0.0, "arith.mulf": 1.0, "arith.maximumf": -float("inf")}
-        return arith.ConstantOp(type_, _splat(type_, numbers.get(op.name, float("inf")))).result
-    ones = {"arith.andi": -1, "arith.minui": -1, "arith.muli": 1}
-    width = ir.IntegerType(element).width
-    most = (1 << (width - 1)) - 1
-    limits = {"arith.maxsi": -most - 1, "arith.minsi": most}
-    return arith.ConstantOp(type_, _splat(type_, (ones | limits).get(op.name, 0))).result
-
-
 def _numbered(type_: ir.VectorType, numbers: Iterable[int]) -> ir.Attribute:
     """These numbers, as many of their lowest bits as elements have."""
     element = type_.element_type
@@ -519,14 +531,3 @@ def _numbered(type_: ir.VectorType, numbers: Iterable[int]) -> ir.Attribute:
     half = 1 << (bits - 1)
     signed = ((number + half) % (2 * half) - half for number in numbers)
     return ir.DenseElementsAttr.get([ir.IntegerAttr.get(element, n) for n in signed], type_)
-
-
-def _splat(type_: ir.Type, number: float) -> ir.Attribute:
-    element = ir.VectorType(type_).element_type
-    if isinstance(element, ir.FloatType):
-        return ir.DenseElementsAttr.get_splat(type_, ir.FloatAttr.get(element, float(number)))
-    return ir.DenseElementsAttr.get_splat(type_, ir.IntegerAttr.get(element, int(number)))
-
-
-def _combine(step: Step, one: ir.Value, other: ir.Value) -> ir.Value:
-    return ir.Operation.create(step.name, [one.type], [one, other], step.attributes).result

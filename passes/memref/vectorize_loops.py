@@ -12,7 +12,8 @@ element-wise arithmetic, or go to a column of short rows that follow each other,
 whole rows are loaded and dealt into columns, and back (columns that few loads use, or not all are stored, lie apart).
 What loops load and store at the same place each time they carry instead (scalar_promotion.py), and what they carry
 must be free to be combined in any order. Short ones that add to the same few elements each time become vectors
-that the loop around carries. Not taken are modules that only copy and fill, as LLVM has the C library do it. Long ones that do little but move elements of 64 bits that lie apart stay as
+that the loop around carries. Not taken are modules that only copy and fill, as LLVM has the C library do it.
+Long ones that do little but move elements of 64 bits that lie apart stay as
 they are. All else is LLVM's. What remains of a loop is done with a mask where vectors have 512 bits, else one by
 one; there, quotients by the same number are products that are corrected (quotients.py). With
 `beside_vectors`, only modules that have loops over vectors already are touched, or none but long ones; and loops
@@ -33,6 +34,7 @@ from lamina.dialects.vendors import ir
 from lamina.passes.framework.base import Pass
 from lamina.passes.framework.find import ancestors, find_ops
 from lamina.passes.framework.machine_attribute import machine_of
+from lamina.passes.memref.partial_results import in_partial_results
 from lamina.passes.memref.plain_loop import Apart, PlainLoop, Step, in_place, is_native, read_loop
 from lamina.passes.memref.scalar_promotion import promote
 from lamina.passes.memref.vector_loop import rest_has_masks, write_over_vectors
@@ -92,17 +94,18 @@ class VectorizeLoops(Pass):
             left += len(plain) - len(rounding)
             plain = rounding
         for loop in plain:
-            around = loop.op.parent.operation if in_place(loop) else None
+            around, is_in_place = loop.op.parent.operation, in_place(loop)
             if write_over_vectors(
                 loop,
                 masked=self._masked,
                 ahead=ahead,
                 short_buffers=self.everywhere,
-                whole=around is not None,
+                whole=is_in_place,
             ):
                 module.operation.attributes[IN_ORDER] = ir.UnitAttr.get()
-            if around is not None:
-                promote(around)
+            around = promote(around)
+            if is_in_place:
+                in_partial_results(around)
         if plain:
             self.count("loops over vectors", len(plain))
         if left:
