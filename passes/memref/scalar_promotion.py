@@ -26,27 +26,37 @@ from lamina.records import Record
 _MOST = 16  # shape: values that a loop carries, half of the registers
 _PURE = ("arith.", "math.", "vector.broadcast", "vector.shuffle")
 _NOT_IN_VAIN = ("arith.div", "arith.rem", "arith.ceildiv", "arith.floordiv")
-_MAY_BE_BESIDE = ("arith.", "math.", "vector.", "memref.load", "memref.store", "scf.yield")
+_MAY_BE_BESIDE = ("arith.", "math.", "vector.", "memref.load", "memref.store", "scf.yield")  # none has regions
 
 
 def promote(loop: ir.Operation) -> ir.Operation:
     """The loop that carries what it can, or this one where it can't."""
-    if loop.name != "scf.for" or not all(_is_simple(view.operation) for view in loop.regions[0].blocks[0].operations):
+    body = _simple_body(loop)
+    accesses = [found for op in body if (found := _Access.of(op)) is not None]
+    stored = {access.buffer for access in accesses if not access.is_load}
+    if not any(access.is_load and access.buffer in stored for access in accesses):
         return loop
-    _hoist(loop)
-    accesses = [found for view in loop.regions[0].blocks[0].operations if (found := _Access.of(view.operation))]
+    hoist(loop)
     places = _promoted(loop, accesses)
     return _carrying(loop, places) if places else loop
 
 
-def _is_simple(op: ir.Operation) -> bool:
-    return op.name.startswith(_MAY_BE_BESIDE) and not len(op.regions)
+def _simple_body(loop: ir.Operation) -> list[ir.Operation]:
+    """The ops of an innermost loop of which nothing but loads and stores touches memory; else none."""
+    found: list[ir.Operation] = []
+    if loop.name == "scf.for":
+        for view in loop.regions[0].blocks[0].operations:
+            op = view.operation
+            if not op.name.startswith(_MAY_BE_BESIDE):
+                return []
+            found.append(op)
+    return found
 
 
-def _hoist(loop: ir.Operation) -> None:
+def hoist(loop: ir.Operation) -> None:
     """What stays the same is computed, and loaded, in front of the loop."""
-    body = [view.operation for view in loop.regions[0].blocks[0].operations]
-    runs = bool(trips_of(loop))
+    body = _simple_body(loop)
+    runs = bool(body) and bool(trips_of(loop))
     accesses = {op: found for op in body if (found := _Access.of(op))}
     written = {root(access.buffer) for access in accesses.values() if not access.is_load}
     written.update(root(value) for op in body for value in _other_buffers(op))

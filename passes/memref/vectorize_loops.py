@@ -36,7 +36,7 @@ from lamina.passes.framework.find import ancestors, find_ops
 from lamina.passes.framework.machine_attribute import machine_of
 from lamina.passes.memref.partial_results import in_partial_results
 from lamina.passes.memref.plain_loop import Apart, PlainLoop, Step, in_place, is_native, read_loop
-from lamina.passes.memref.scalar_promotion import promote
+from lamina.passes.memref.scalar_promotion import hoist, promote
 from lamina.passes.memref.vector_loop import rest_has_masks, write_over_vectors
 
 OF_VECTORS = "lamina.vectors"
@@ -103,9 +103,9 @@ class VectorizeLoops(Pass):
                 whole=is_in_place,
             ):
                 module.operation.attributes[IN_ORDER] = ir.UnitAttr.get()
-            around = promote(around)
+            hoist(around)
             if is_in_place:
-                in_partial_results(around)
+                in_partial_results(promote(around))
         if plain:
             self.count("loops over vectors", len(plain))
         if left:
