@@ -18,7 +18,7 @@ V = TypeVar("V")
 Shuffle = Callable[[V, V, list[int]], V]
 """Elements of two vectors by their numbers; those of the second follow on those of the first."""
 
-LANE_BYTES = 16
+LANE_BYTES = 16  # shape
 
 
 def transposed(rows: Sequence[V], lane: int, shuffle: Shuffle[V], fence: Callable[[V], V]) -> list[V]:
