@@ -149,7 +149,7 @@ CUDA_FUSE = (
 # Values -> places in memory. Control flow first: the planner knows loops and branches by scf.
 STABLEHLO_PLAN = (
     "stablehlo-legalize-control-flow",
-    "stablehlo-plan-buffers{lends-results=true rotate-from=1024}",
+    "stablehlo-plan-buffers{lends-results=true rotate-from=1024 overlaps=true}",
 )
 CUDA_PLAN = (*STABLEHLO_PLAN[:-1], "stablehlo-plan-buffers")
 

@@ -18,6 +18,7 @@ REASON = "lamina.reason"
 SCHEDULE = "lamina.schedule"  # in which loops its generics run, in words: see passes/schedule/words.py
 CANDIDATES = "lamina.candidates"  # ... and what else was considered
 LIBRARY = "lamina.library"  # what does it, where the kind is library
+COLLECTIVE = "lamina.collective"  # the library of a kernel that is one collective
 FORM = "lamina.form"  # of a control kernel for GPUs: see stablehlo/step_form.py
 ALONE_NS = "lamina.alone_ns"
 SCRATCH_BYTES = "lamina.scratch_bytes"
@@ -42,6 +43,8 @@ OWN_BYTES = "lamina.own_bytes"  # of the arena, on a control kernel's stack
 UNUSED_DONATIONS = "lamina.unused_donations"
 
 # Of calls, loops and conversions.
+BEGUN = "lamina.begun"  # of a call that is waited for later
+WAIT = "lamina_collective_end"  # the function of the runtime that waits for it
 TEAM = "lamina.team"  # of calls in a row that run at the same time
 TRIP_COUNT = "lamina.trip_count"
 COUNTED = "lamina.counted"  # of a loop that counts up to a limit, which is known when it runs

@@ -22,7 +22,7 @@ from lamina.backends.planned import (
     may_loop_for_long,
     team_of,
 )
-from lamina.dialects.attributes import LIBRARY, string_of
+from lamina.dialects.attributes import BEGUN, LIBRARY, WAIT, string_of
 from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
 from lamina.passes.kernels.cpu.emit.tasks_text import DECLARATION, pack, run, unpack
@@ -227,11 +227,22 @@ class ProgramText:
     def _call(self, op: ir.Operation) -> None:
         given = [self._pointer(value) for value in op.operands]
         callee = op.attributes["callee"].value
+        if callee == WAIT:
+            self._of_runtime(WAIT)
+            return
+        if BEGUN in op.attributes:
+            self._of_runtime("lamina_collective_begin")
         if callee not in self.callees and is_scalar(self.kernels.get(callee)):
             kernel = self.kernels[callee]
             ScalarText(kernel, self._line, self.lines.append, self._call_from_scalar).write(given)
         else:
             self._write_call(callee, given)
+
+    def _of_runtime(self, function: str) -> None:
+        if function not in self.declared:
+            self.declared.add(function)
+            self.header.append(f"declare void @{function}()")
+        self.lines.append(f"  call void @{function}()")
 
     def _call_from_scalar(self, op: ir.Operation, given: list[str]) -> None:
         self.places += CALL_PLACES

@@ -11,21 +11,17 @@ reader of what it overwrites; a kernel that would overwrite what another of the 
 
 from __future__ import annotations
 
-from dataclasses import field
-
 from lamina.passes.framework.machine import REFERENCE
-from lamina.passes.planning.order import blocks_with_carries, overwritten
+from lamina.passes.planning.order import blocks_with_carries, kept_by_caller, touching
 from lamina.passes.planning.program import (
     Block,
     Branch,
     Call,
     Op,
     Program,
-    Views,
+    Wait,
     While,
-    values_read,
 )
-from lamina.records import Record
 
 LEAST_NS = 2 * REFERENCE.task_ns
 """Of a kernel that is worth another thread."""
@@ -35,8 +31,7 @@ _FARTHEST = 256  # search: ops from the first kernel of a team to the last
 def form_teams(program: Program) -> None:
     """Reorder each block of `program` in place, and number the teams of its calls."""
     teams = 0
-    given = enumerate(program.body.arguments)
-    kept = {value for position, value in given if position not in program.donated}
+    kept = kept_by_caller(program)
     for block, carries in blocks_with_carries(program):
         if sum(map(_is_long, block.ops)) > 1:
             teams = _form_in_block(block, _Former(block, carries, kept), teams)
@@ -46,46 +41,23 @@ def _is_long(op: Op) -> bool:
     return isinstance(op, Call) and op.alone_ns >= LEAST_NS and not op.has_effect
 
 
-class _Touched(Record, frozen=False):
-    """What ops make, read and overwrite, views as what they view."""
-
-    made: set[int] = field(default_factory=set)
-    read: set[int] = field(default_factory=set)
-    overwritten: set[int] = field(default_factory=set)
-
-    def add(self, other: _Touched) -> None:
-        self.made |= other.made
-        self.read |= other.read
-        self.overwritten |= other.overwritten
-
-
 class _Former:
-    """Forms the teams of one block. What is `kept` is the caller's: who would overwrite it gets a
-    copy."""
+    """Forms the teams of one block."""
 
     def __init__(self, block: Block, carries: dict[int, int], kept: set[int]) -> None:
         self._ops = block.ops
-        self._carries = carries
-        self._kept = kept
-        self._views = Views(block)
-
-    def _touched(self, op: Op) -> _Touched:
-        return _Touched(
-            set(op.results),
-            self._views.roots(values_read(op)),
-            self._views.roots(overwritten(op, self._carries)) - self._kept,
-        )
+        self._touched = touching(block, carries, kept)
 
     def team_from(self, start: int) -> tuple[list[Op], list[Op], list[Op]]:
         """What goes in front of a team whose first is at `start`, the team, and what goes behind."""
         first = self._touched(self._ops[start])
-        behind = _Touched(set(first.made), set(first.read), set(first.overwritten))
+        behind = first.copy()
         front: list[Op] = []
         team: list[Op] = [self._ops[start]]
         back: list[Op] = []
         found = front[:], team[:], back[:]
         for op in self._ops[start + 1 : start + _FARTHEST]:
-            if isinstance(op, While | Branch) or (isinstance(op, Call) and op.has_effect):
+            if isinstance(op, While | Branch | Wait) or (isinstance(op, Call) and op.has_effect):
                 break
             touched = self._touched(op)
             if touched.read & behind.made or touched.overwritten & behind.read:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import field
 
 from lamina.dialects import constants
-from lamina.dialects.attributes import ALONE_NS, INOUT, MAY_ALIAS, integer_of
+from lamina.dialects.attributes import (
+    ALONE_NS,
+    COLLECTIVE,
+    INOUT,
+    LIBRARY,
+    MAY_ALIAS,
+    integer_of,
+    string_of,
+)
 from lamina.dialects.types import DYNAMIC, byte_size
 from lamina.dialects.vendors import ir
 from lamina.passes.framework.base import CompileError
@@ -19,19 +27,22 @@ _FILL_ABOVE = 4096
 
 class _Signature(Record):
     """What a kernel says of its arguments: the result that is, or the ones that may be, the same;
-    whether it does more than to compute its results, and how long it takes if it uses one core."""
+    whether it does more than to compute its results, how long it takes if it uses one core, and whether
+    it meets other devices."""
 
     inout: dict[int, int]
     may_alias: dict[int, tuple[int, ...]]
     has_effect: bool
     alone_ns: int
+    meets: bool
 
 
 def _signature(kernel: ir.Operation) -> _Signature:
     inner = [op.operation for block in kernel.regions[0].blocks for op in block.operations]
     is_plain = all(is_pure(op) or op.name in TERMINATORS for op in inner)
     attributes = kernel.attributes
-    signature = _Signature({}, {}, not is_plain, integer_of(kernel, ALONE_NS))
+    meets = string_of(kernel, LIBRARY) == COLLECTIVE and len(kernel.regions[0].blocks[0].arguments) > 0
+    signature = _Signature({}, {}, not is_plain, integer_of(kernel, ALONE_NS), meets)
     if "arg_attrs" in attributes:
         for position, given in enumerate(attributes["arg_attrs"]):
             if INOUT in given:
@@ -112,6 +123,7 @@ class Reader(Record, frozen=False):
             signature.may_alias,
             signature.has_effect,
             signature.alone_ns,
+            meets=signature.meets,
             tag=op,
         )
 

@@ -26,6 +26,7 @@ from lamina.passes.planning.program import (
     Op,
     Program,
     View,
+    Wait,
     While,
     teams_of,
 )
@@ -154,6 +155,9 @@ class _Analysis:
                 for value in op.results:
                     self._define(value, point, scope)
                 self.live.calls.append((op, point))
+            case Wait():
+                for value in op.operands:
+                    self._use(value, point, scope)
             case View():
                 self._use(op.operand, point, scope)
                 self._define(op.result, point, scope, self.live.root[op.operand])

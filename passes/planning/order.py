@@ -11,6 +11,7 @@ the old value needs the new one too, the order is left alone and the copy is due
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 
 from lamina.passes.planning.program import (
     Block,
@@ -18,10 +19,13 @@ from lamina.passes.planning.program import (
     Op,
     Program,
     View,
+    Views,
     While,
     blocks_of,
     values_read,
+    walk,
 )
+from lamina.records import Record
 
 # A bound on the work per program: moving an update costs the length of the way it moves.
 _BUDGET = 500_000
@@ -65,6 +69,36 @@ def overwritten(op: Op, carries: dict[int, int]) -> set[int]:
     return old
 
 
+class Touched(Record, frozen=False):
+    """What ops make, read and overwrite, views as what they view."""
+
+    made: set[int]
+    read: set[int]
+    overwritten: set[int]
+
+    def add(self, other: Touched) -> None:
+        self.made |= other.made
+        self.read |= other.read
+        self.overwritten |= other.overwritten
+
+    def copy(self) -> Touched:
+        return Touched(set(self.made), set(self.read), set(self.overwritten))
+
+
+def kept_by_caller(program: Program) -> set[int]:
+    """The arguments that are the caller's: who would overwrite one gets a copy."""
+    given = enumerate(program.body.arguments)
+    return {value for position, value in given if position not in program.donated}
+
+
+def touching(block: Block, carries: dict[int, int], kept: set[int]) -> Callable[[Op], Touched]:
+    """What an op of a block touches, less what is `kept`."""
+    views = Views(block)
+    return lambda op: Touched(
+        set(op.results), views.roots(values_read(op)), views.roots(overwritten(op, carries)) - kept
+    )
+
+
 def _sink_in_block(block: Block, carries: dict[int, int], budget: int) -> int:
     updates = [op for op in block.ops if overwritten(op, carries)]
     if not updates:
@@ -96,10 +130,12 @@ def _sink_in_block(block: Block, carries: dict[int, int], budget: int) -> int:
         tainted = set(update.results)
         before: list[Op] = []
         after: list[Op] = [update]
+        has_effect = _has_effect(update)
         for op in ops[start + 1 : last + 1]:
-            if reads[id(op)] & tainted:
+            if reads[id(op)] & tainted or (has_effect and _has_effect(op)):
                 tainted.update(op.results)
                 after.append(op)
+                has_effect = has_effect or _has_effect(op)
             else:
                 before.append(op)
         if any(reads[id(op)] & old for op in after[1:]):
@@ -108,6 +144,12 @@ def _sink_in_block(block: Block, carries: dict[int, int], budget: int) -> int:
             ops[position] = op
             place[id(op)] = position
     return budget
+
+
+def _has_effect(op: Op) -> bool:
+    """Whether there is an effect in an op: these stay in order."""
+    inner = (nested for block in blocks_of(op) for nested in walk(block))
+    return any(isinstance(one, Call) and one.has_effect for one in (op, *inner))
 
 
 def _with_views(values: set[int], views: dict[int, list[int]]) -> set[int]:

@@ -12,6 +12,7 @@ from lamina.passes.planning.lend import lend_results
 from lamina.passes.planning.liveness import Liveness, analyse
 from lamina.passes.planning.offsets import aligned, assign_offsets
 from lamina.passes.planning.order import sink_updates
+from lamina.passes.planning.overlap import begin_early
 from lamina.passes.planning.program import (
     Block,
     Branch,
@@ -20,6 +21,7 @@ from lamina.passes.planning.program import (
     Op,
     Program,
     View,
+    Wait,
     While,
     teams_of,
     values_read_in,
@@ -53,6 +55,10 @@ class CopyStep(Record, frozen=False):
     target: int
 
 
+class WaitStep(Record, frozen=False):
+    """Wait for the call that was begun last."""
+
+
 class WhileStep(Record, frozen=False):
     """Run `cond`, leave if its predicate is false, run `body`, and again. With a `rotation`, groups of
     buffers change places where `body` ends, and `back` holds for each of its cycles, after one step and
@@ -72,7 +78,7 @@ class BranchStep(Record, frozen=False):
     blocks: list[list[Step]]
 
 
-Step = CallStep | CopyStep | WhileStep | BranchStep
+Step = CallStep | CopyStep | WaitStep | WhileStep | BranchStep
 
 
 class Plan(Record, frozen=False):
@@ -105,16 +111,23 @@ class Plan(Record, frozen=False):
 
 
 def make_plan(
-    program: Program, own_place: int = 0, lends_results: bool = False, rotate_from: int | None = None
+    program: Program,
+    own_place: int = 0,
+    lends_results: bool = False,
+    rotate_from: int | None = None,
+    overlaps: bool = False,
 ) -> Plan:
     """Order, storage and copies for `program`, whose blocks may be reordered on the way.
 
     Buffers of up to `own_place` bytes each get a place of their own, before all others. Where the
     program `lends_results`, temporaries may live in results' buffers. Buffers of `rotate_from` bytes or
-    more change places in loops, instead of being copied; None: none do.
+    more change places in loops, instead of being copied; None: none do. With `overlaps`, devices compute
+    while others send them what they need later.
     """
     advance_last_readers(program)
     sink_updates(program)
+    if overlaps:
+        begin_early(program)
     form_teams(program)
     live = analyse(program)
     sharing = coalesce(program, live, rotate_from)
@@ -190,6 +203,8 @@ class _StepWriter:
         match op:
             case View():
                 return []
+            case Wait():
+                return [WaitStep()]
             case Constant():
                 return [CopyStep(op.result, None, op.result)] if op.fill else []
             case Call():

@@ -16,8 +16,8 @@ class Call(Record, frozen=False, eq=False):
     """A call of a kernel. `inout` maps an operand's position to the result that must share its
     buffer, `may_alias` to the results of which one may. One that `has_effect` keeps its place among
     others. `alone_ns` is about how long one takes that uses one core only, where that is known. Calls in
-    a row that have the same `team`, other than 0, run at the same time. `tag` is the caller's handle
-    on the operation."""
+    a row that have the same `team`, other than 0, run at the same time. One that `meets` other devices is
+    only begun, where it is `begun`, and a Wait follows. `tag` is the caller's handle on the operation."""
 
     kernel: str
     operands: list[int]
@@ -27,6 +27,8 @@ class Call(Record, frozen=False, eq=False):
     has_effect: bool = False
     alone_ns: int = 0
     team: int = 0
+    meets: bool = False
+    begun: bool = False
     tag: Any = None
 
 
@@ -63,6 +65,16 @@ class Constant(Record, frozen=False, eq=False):
         return [self.result]
 
 
+class Wait(Record, frozen=False, eq=False):
+    """The call that was begun last is over from here on; `operands` are its operands and results."""
+
+    operands: list[int]
+
+    @property
+    def results(self) -> list[int]:
+        return []
+
+
 class Block(Record, frozen=False, eq=False):
     """Operations in order; `yields` are the values handed to the enclosing operation."""
 
@@ -95,7 +107,7 @@ class Branch(Record, frozen=False, eq=False):
         return [self.selector]
 
 
-Op = Call | View | Constant | While | Branch
+Op = Call | View | Constant | Wait | While | Branch
 
 
 class Program(Record, frozen=False, eq=False):

@@ -6,6 +6,7 @@ from lamina.dialects.attributes import (
     ALIAS_OF,
     ARENA_BYTES,
     ARGUMENTS,
+    BEGUN,
     COUNTED,
     INOUT,
     KIND,
@@ -14,6 +15,7 @@ from lamina.dialects.attributes import (
     TEAM,
     TRIP_COUNT,
     UNUSED_DONATIONS,
+    WAIT,
     attributes_of,
     string_of,
 )
@@ -27,6 +29,7 @@ from lamina.passes.planning.plan import (
     CopyStep,
     Plan,
     Step,
+    WaitStep,
     WhileStep,
 )
 from lamina.passes.planning.program import Program
@@ -99,6 +102,8 @@ class Writer:
             match step:
                 case CallStep():
                     self._write_call(step)
+                case WaitStep():
+                    self._write_wait()
                 case CopyStep(value, source, target):
                     of = self.reader.types[value]
                     read = self.places.view(("data", value) if source is None else source, of)
@@ -124,7 +129,14 @@ class Writer:
             attributes: dict[str, ir.Attribute] = {"callee": ir.FlatSymbolRefAttr.get(name)}
             if call.team:
                 attributes[TEAM] = _i64(call.team)
+            if call.begun:
+                attributes[BEGUN] = ir.UnitAttr.get()
             ir.Operation.create("func.call", operands=buffers, attributes=attributes)
+
+    def _write_wait(self) -> None:
+        if WAIT not in self.declared:
+            self.declared[WAIT] = self._declare(WAIT, [])
+        ir.Operation.create("func.call", attributes={"callee": ir.FlatSymbolRefAttr.get(WAIT)})
 
     def _declare(self, name: str, types: list[ir.Type]) -> ir.Operation:
         with ir.InsertionPoint(self.main):

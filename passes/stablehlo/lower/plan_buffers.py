@@ -25,7 +25,9 @@ are made is told in passes/planning. With `own-place=n`, buffers of up to n byte
 and lie at the arena's beginning, `lamina.own_bytes` of it: a backend may put them on the stack. With
 `lends-results` temporaries may also live in the buffers of results that are written later: views of
 what is cast to bytes. With `rotate-from=n`, buffers of n bytes or more that change places from one step
-of a loop to the next are carried by the `scf.while`, as bytes, instead of being copied.
+of a loop to the next are carried by the `scf.while`, as bytes, instead of being copied. With `overlaps`
+what devices say to each other is begun (`lamina.begun` on the call), and waited for where its result is
+needed (a call of `lamina_collective_end`).
 example: test/passes/stablehlo/lower/plan_buffers.mlir
 """
 
@@ -45,6 +47,7 @@ class PlanBuffers(Pass):
     own_place: int = 0
     lends_results: bool = False
     rotate_from: int | None = None
+    overlaps: bool = False
 
     def run(self, module: ir.Module) -> None:
         functions = functions_of(module)
@@ -53,7 +56,7 @@ class PlanBuffers(Pass):
             raise CompileError("builtin.module", None, "there is no function @main to plan")
         reader = Reader(functions)
         program = reader.read(main)
-        plan = make_plan(program, self.own_place, self.lends_results, self.rotate_from)
+        plan = make_plan(program, self.own_place, self.lends_results, self.rotate_from, self.overlaps)
         Writer(main, reader, program, plan).write()
         self.count("arena bytes", plan.arena_bytes)
         self.count("donations unused", len(plan.unused_donations))

@@ -141,6 +141,8 @@ nb::dict symbols() {
   result["lamina_sort"] = reinterpret_cast<uintptr_t>(&lamina_sort);
   result["lamina_top_k"] = reinterpret_cast<uintptr_t>(&lamina_top_k);
   result["lamina_collective"] = reinterpret_cast<uintptr_t>(&lamina_collective);
+  result["lamina_collective_begin"] = reinterpret_cast<uintptr_t>(&lamina_collective_begin);
+  result["lamina_collective_end"] = reinterpret_cast<uintptr_t>(&lamina_collective_end);
   result["lamina_fail"] = reinterpret_cast<uintptr_t>(&lamina_fail);
   result["lamina_failed"] = reinterpret_cast<uintptr_t>(&lamina_failed);
   result["lamina_interrupted"] = reinterpret_cast<uintptr_t>(&lamina_interrupted);

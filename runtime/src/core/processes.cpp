@@ -17,6 +17,7 @@ constexpr int64_t kLargestMessage = int64_t{1} << 30;  // counts of MPI are int
 // after so long is not under way, its sender computes. And how long it sleeps: a fiftieth of that.
 constexpr int64_t kSleepAfterNs = 1'000'000;
 constexpr long kSleepNs = 20'000;
+thread_local bool leaves_cpu = false;
 // How often it looks whether others have said that they can't go on: seldom, since that is another
 // call of MPI for each of them.
 constexpr int64_t kLookEveryNs = 2'000'000;
@@ -107,6 +108,8 @@ Processes* Processes::joined() { return joined_processes().get(); }
 void Processes::join(int rank, int size, const MpiInterface& interface) {
   joined_processes().reset(new Processes(rank, size, interface));
 }
+
+void leave_cpu_while_waiting() { leaves_cpu = true; }
 
 void Processes::leave() { joined_processes().reset(); }
 
@@ -244,7 +247,7 @@ Error Transfers::wait(const std::string& what, int64_t timeout_ns, bool (*stop)(
       Error error = look_around(what, waited, timeout_ns);
       if (!error.empty()) return error;
     }
-    if (waited > kSleepAfterNs) {
+    if (leaves_cpu || waited > kSleepAfterNs) {
       const timespec pause{0, kSleepNs};
       nanosleep(&pause, nullptr);
     } else if (waited > processes_->spinning_ns_) {

@@ -110,4 +110,7 @@ class Transfers {
   int error_ = 0;
 };
 
+// This thread sleeps while messages are under way: others compute.
+void leave_cpu_while_waiting();
+
 }  // namespace lamina

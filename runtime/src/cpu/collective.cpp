@@ -1,11 +1,16 @@
 // collective.cpp -- see collective.h.
 #include "cpu/collective.h"
 
+#include <pthread.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
+#include "core/processes.h"
 #include "cpu/collective_exchange.h"
 #include "cpu/collective_shares.h"
 #include "cpu/threads.h"
@@ -147,6 +152,84 @@ namespace {
 
 [[noreturn]] void give_up(Device* here) { std::longjmp(here->exit, 1); }
 
+// --- Collectives that go on while their device computes
+// --------------------------------------------
+
+// What one device has begun, done by a thread of its own: collectives of a device are one after the
+// other wherever they are done, so there is at most one.
+class Background {
+ public:
+  struct Call {
+    int32_t kind;
+    const void* operand;
+    void* result;
+    const int64_t* words;
+  };
+
+  static Background& of_this_thread() {
+    // Never destroyed, as the threads of devices are not: the thread behind it outlives statics.
+    if (mine_ == nullptr || mine_->owner_ != getpid()) mine_ = new Background;
+    return *mine_;
+  }
+  static Background* if_there() { return mine_; }
+
+  void begin(Device* device, const Call& call) {
+    {
+      std::lock_guard lock(mutex_);
+      team_ = device->team;
+      index_ = device->index;
+      call_ = call;
+      busy_ = true;
+    }
+    changed_.notify_all();
+  }
+
+  void wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !busy_; });
+  }
+
+ private:
+  Background() {
+    std::thread([this] { main(); }).detach();
+  }
+
+  void main() {
+    pthread_setname_np(pthread_self(), "lamina-collect");
+    leave_cpu_while_waiting();
+    for (;;) {
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return busy_; });
+      }
+      run();
+      std::lock_guard lock(mutex_);
+      busy_ = false;
+      changed_.notify_all();
+    }
+  }
+
+  void run() {
+    Device here{team_, index_, {}};
+    enter_device(&here);
+    if (setjmp(here.exit) == 0) {
+      lamina_collective(call_.kind, call_.operand, call_.result, call_.words);
+    }
+    enter_device(nullptr);
+  }
+
+  static thread_local Background* mine_;
+  const pid_t owner_ = getpid();  // a forked child has no threads
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool busy_ = false;
+  Team* team_ = nullptr;
+  int index_ = 0;
+  Call call_{};
+};
+
+thread_local Background* Background::mine_ = nullptr;
+
 int count_here(const Places& places, const int64_t* members, int size) {
   int count = 0;
   for (int i = 0; i < size; ++i) count += places.is_here(static_cast<int>(members[i]));
@@ -161,6 +244,11 @@ bool alone(CollectiveKind kind, const CollectiveSpec& spec, const void* operand,
 }
 
 }  // namespace
+
+void end_collective() {
+  if (Background* mine = Background::if_there()) mine->wait();
+}
+
 }  // namespace lamina
 
 extern "C" void lamina_collective(int32_t kind_number, const void* operand, void* result,
@@ -169,6 +257,13 @@ extern "C" void lamina_collective(int32_t kind_number, const void* operand, void
   const auto kind = static_cast<CollectiveKind>(kind_number);
   const char* const what = kNames[kind_number];
   Device* const here = device;
+  if (here != nullptr && here->begins) {
+    here->begins = false;
+    if (here->team->places().spans_processes()) {
+      Background::of_this_thread().begin(here, {kind_number, operand, result, words});
+      return;
+    }
+  }
   const int me = here == nullptr ? 0 : here->index;
   const int devices = here == nullptr ? 1 : here->team->size();
   if (kind == CollectiveKind::kDeviceId) {
@@ -230,4 +325,16 @@ extern "C" void lamina_collective(int32_t kind_number, const void* operand, void
   }
   if (together) together = here->team->leave(meeting);
   if (!together) give_up(here);
+}
+
+extern "C" void lamina_collective_begin() {
+  if (lamina::device != nullptr) lamina::device->begins = true;
+}
+
+extern "C" void lamina_collective_end() {
+  using namespace lamina;
+  Device* const here = device;
+  if (here == nullptr) return;
+  end_collective();
+  if (here->team->has_failed()) give_up(here);
 }

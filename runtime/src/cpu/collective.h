@@ -148,8 +148,12 @@ struct Device {
   Team* team;
   int index;
   std::jmp_buf exit;
+  bool begins = false;  // the next collective is only begun: see lamina_collective_begin
 };
 Device* current_device();
+
+// Waits until the collective that this thread has begun is over, if there is one.
+void end_collective();
 
 // Calls body(context, i) once for each device of a new team that is here, each on a thread of its
 // own; the i-th of them is device places.here()[i]. Gives the first failure, or an empty error.
@@ -179,4 +183,9 @@ int64_t collective_timeout_ns();
 extern "C" {
 // The one way of compiled code to other devices.
 void lamina_collective(int32_t kind, const void* operand, void* result, const int64_t* spec);
+// Before a collective: it is begun, where others of the team are in other processes. Until
+// lamina_collective_end the thread computes meanwhile what does not need its result, and begins no
+// other collective.
+void lamina_collective_begin();
+void lamina_collective_end();
 }

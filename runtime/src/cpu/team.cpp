@@ -34,6 +34,7 @@ void run_device(const Task& task, int index) {
     if (!error.cause) error.message = "device " + std::to_string(number) + ": " + error.message;
     task.team->fail(std::move(error));
   }
+  end_collective();  // one that was begun, of a program that has failed since
   task.team->finished();
 }
 

@@ -11,6 +11,7 @@ from itertools import groupby
 import numpy as np
 import pytest
 
+from lamina.passes.planning import overlap
 from lamina.passes.planning.concurrent_kernels import LEAST_NS
 from lamina.passes.planning.offsets import ALIGNMENT, assign_offsets
 from lamina.passes.planning.plan import (
@@ -19,10 +20,20 @@ from lamina.passes.planning.plan import (
     CopyStep,
     Plan,
     Step,
+    WaitStep,
     WhileStep,
     make_plan,
 )
-from lamina.passes.planning.program import Block, Branch, Call, Constant, Program, View, While
+from lamina.passes.planning.program import (
+    Block,
+    Branch,
+    Call,
+    Constant,
+    Program,
+    View,
+    While,
+    walk,
+)
 
 SIZES = (8, 64, 64, 100)
 PREDICATE = 1
@@ -38,7 +49,8 @@ def content(size: int, *parts: object) -> bytes:
 class Generator:
     """Random programs, rich in what makes planning hard."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, meets: bool = False) -> None:
+        self.meets = meets
         self.random = random.Random(seed)
         self.bytes: dict[int, int] = {}
         self.kernels = 0
@@ -92,8 +104,11 @@ class Generator:
             if fitting and pick.random() < 0.6:
                 may_alias[position] = tuple(fitting)
         self.kernels += 1
-        ns = LEAST_NS if pick.random() < 0.4 else 0
-        block.ops.append(Call(f"k{self.kernels}", operands, results, {}, may_alias, alone_ns=ns))
+        if self.meets and pick.random() < 0.4:
+            block.ops.append(Call(f"m{self.kernels}", operands, results, has_effect=True, meets=True))
+        else:
+            ns = LEAST_NS if pick.random() < 0.4 else 0
+            block.ops.append(Call(f"k{self.kernels}", operands, results, {}, may_alias, alone_ns=ns))
         visible += results
         return results[0]
 
@@ -208,6 +223,7 @@ class Machine:
     ) -> None:
         noise = np.random.default_rng(0)
         self.program, self.plan, self.backwards = program, plan, backwards
+        self.begun: CallStep | None = None
         self.place: dict[int, int] = {}  # of groups whose buffers change: whose they have
         self.arena = noise.integers(0, 256, plan.arena_bytes, dtype=np.uint8)
         self.arguments = [np.frombuffer(a, np.uint8).copy() for a in arguments]
@@ -250,8 +266,19 @@ class Machine:
                         else self.at(source, size).copy()
                     )
                     self.at(target, size)[:] = data
-                case CallStep():
+                case CallStep() if step.call.begun:
+                    assert self.begun is None
+                    self.begun = step
                     self.call(step)
+                case CallStep():
+                    assert self.begun is None or not step.call.has_effect
+                    self.call(step)
+                case WaitStep():
+                    assert self.begun is not None
+                    call, self.begun = self.begun, None
+                    come = [self.of(value).tobytes() for value in call.call.results]
+                    self.call(call)  # with operands that are still there
+                    assert come == [self.of(value).tobytes() for value in call.call.results]
                 case BranchStep():
                     chosen = self.of(step.op.selector)[0] % len(step.blocks)
                     self.run(step.blocks[chosen])
@@ -296,11 +323,13 @@ class Machine:
             result[:] = np.frombuffer(content(result.size, call.kernel, i, ordered), np.uint8)
 
 
-def check(program: Program, lends_results: bool = False, rotate_from: int | None = None) -> Plan:
+def check(
+    program: Program, lends_results: bool = False, rotate_from: int | None = None, overlaps: bool = False
+) -> Plan:
     """Plan and run; the results must be right and nothing of the caller's overwritten."""
     given = [content(program.bytes[v], "argument", v) for v in program.body.arguments]
     expected = meaning(program, given)
-    plan = make_plan(program, lends_results=lends_results, rotate_from=rotate_from)
+    plan = make_plan(program, lends_results=lends_results, rotate_from=rotate_from, overlaps=overlaps)
     assert all(plan.alias_of[r] == a for a, r in program.promised.items())
     for backwards in (False, True):
         machine = Machine(program, plan, given, backwards)
@@ -321,6 +350,58 @@ def test_random_programs(chunk: int, lends_results: bool, rotate_from: int | Non
             check(Generator(seed).program(), lends_results, rotate_from)
         except AssertionError as error:
             raise AssertionError(f"seed {seed}") from error
+
+
+@pytest.mark.parametrize("chunk", range(4))
+def test_random_programs_whose_calls_are_begun(monkeypatch, chunk: int) -> None:
+    monkeypatch.setattr(overlap, "_LEAST_BYTES", 0)
+    begun = 0
+    for seed in range(chunk * 100, chunk * 100 + 100):
+        program = Generator(seed, meets=True).program()
+        met = [op.kernel for op in walk(program.body) if isinstance(op, Call) and op.meets]
+        try:
+            check(program, lends_results=bool(seed % 2), overlaps=True)
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}") from error
+        calls = [op for op in walk(program.body) if isinstance(op, Call)]
+        assert [op.kernel for op in calls if op.meets] == met
+        begun += sum(op.begun for op in calls)
+    assert begun > 30
+
+
+def gradients_then_updates() -> Program:
+    """Of three layers, each sent to other devices before it is used."""
+    large = overlap._LEAST_BYTES
+    ops: list = []
+    for i in range(3):
+        ops += [
+            Call(f"back{i}", [3 + i - (i == 0)], [4 + i]),
+            Call(f"sum{i}", [4 + i], [7 + i], has_effect=True, meets=True),
+            Call(f"update{i}", [i, 7 + i], [10 + i]),
+        ]
+    ops[0].operands[:] = [3]
+    return Program(Block([0, 1, 2, 3], ops, [10, 11, 12]), dict.fromkeys(range(13), large))
+
+
+def test_a_layer_goes_back_while_the_one_before_is_sent() -> None:
+    program = gradients_then_updates()
+    check(program, overlaps=True)
+    names = [op.kernel if isinstance(op, Call) else type(op).__name__ for op in program.body.ops]
+    assert names == [
+        "back0", "sum0", "back1", "Wait", "update0", "sum1", "back2", "Wait", "update1", "sum2", "update2",
+    ]  # fmt: skip
+    alone = gradients_then_updates()
+    check(alone)
+    assert not any(op.begun for op in alone.body.ops if isinstance(op, Call))
+
+
+def test_what_is_sent_is_not_overwritten_meanwhile() -> None:
+    program = gradients_then_updates()
+    second = program.body.ops[3]
+    assert isinstance(second, Call)
+    second.inout = {0: 0}
+    check(program, overlaps=True)
+    assert not any(op.begun for op in program.body.ops[:2] if isinstance(op, Call))
 
 
 def copies(steps: list) -> list[CopyStep]:
