@@ -111,7 +111,7 @@ def _labels(first: str, second: str, a: int, b: int, spatial: list[int]) -> str:
 
 def _between_devices(op: ir.Operation, dimension: str = "", words: str = "replica_groups") -> list[str]:
     """Of an operation between devices: `channel_id=1, replica_groups={{0,1}}, dimensions={0}`."""
-    rows = np.asarray(op.attributes[words]).tolist()
+    rows = [[n for n in row if n >= 0] for row in np.asarray(op.attributes[words]).tolist()]
     notes = [f"{words}={{{','.join(map(braces, rows))}}}", *_true(op, "use_global_device_ids")]
     if "channel_handle" in op.attributes:
         channel = re.search(r"handle = (\d+)", str(op.attributes["channel_handle"]))

@@ -1,4 +1,4 @@
-"""Builders of ops between devices. Groups are rows of device numbers, all of one length."""
+"""Builders of ops between devices. Groups are rows of device numbers."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ Groups = Sequence[Sequence[int]]
 
 
 def _table(rows: Groups) -> ir.Attribute:
-    width = len(rows[0]) if rows else 2  # only pairs may be none
-    return ir.DenseElementsAttr.get(np.array(rows, dtype=np.int64).reshape(len(rows), width))
+    """One row a group; -1 after the devices of shorter ones."""
+    width = max(map(len, rows), default=2)  # only pairs may be none
+    table = [[*row, *[-1] * (width - len(row))] for row in rows]
+    return ir.DenseElementsAttr.get(np.array(table, dtype=np.int64).reshape(len(rows), width))
 
 
 def _common(channel: int) -> dict[str, ir.Attribute]:

@@ -84,6 +84,8 @@ def _found(op: ir.Operation, devices: int) -> _Found | None:
     between, reduction, its_dim = above
     groups = groups_among(reduction, devices)
     count = len(groups[0])
+    if any(len(group) != count for group in groups):
+        return None
     if whole[dim] != part[dim] * count or sorted(sum(groups, [])) != list(range(devices)):
         return None
     starts = _on_each_device(op.operands[1 + dim], devices)

@@ -291,7 +291,10 @@ extern "C" void lamina_collective(int32_t kind_number, const void* operand, void
     if (spec.members[i] != me) continue;
     group = i / spec.group_size;
     member = static_cast<int>(i % spec.group_size);
-    size = static_cast<int>(spec.group_size);
+    for (size = member + 1; size < spec.group_size;) {
+      if (spec.members[group * spec.group_size + size] < 0) break;
+      ++size;
+    }
   }
   if (group < 0) {  // nothing arrives here
     std::memset(result, 0, spec.count * spec.element_size);

@@ -39,7 +39,7 @@ struct CollectiveSpec {
   int64_t count;         // elements; see CollectiveKind
   int64_t element_size;  // bytes
   int64_t groups;        // number of groups, or of pairs
-  int64_t group_size;
+  int64_t group_size;    // at most: -1 stands after the members of smaller ones
   int64_t members[];
 };
 

@@ -126,6 +126,9 @@ MANUAL = {
     "pmap of several": lambda: jax.pmap(
         lambda x, n: {"a": x * n, "b": lax.all_gather(x, "i")}, axis_name="i", in_axes=(0, None)
     )(X[:4], 2.0),
+    "pmap in groups of unequal size": lambda: jax.pmap(
+        lambda x: lax.psum(x, "i", axis_index_groups=[[2], [0, 1, 3]]), axis_name="i"
+    )(X[:4]),
     "grad of pmap": lambda: jax.grad(lambda x: jax.pmap(lambda x: jnp.sin(x) * lax.psum(x, "i"), "i")(x).sum())(
         X[:4]
     ),
@@ -247,10 +250,37 @@ AUTOMATIC = {
         X,
     ),
     "terms of a sum": lambda: _terms(X, Y.T),
+    **{
+        f"two meshes: {name}": lambda shapes=shapes: _two_meshes(*shapes)
+        for name, shapes in {
+            "other names": ((2, 2), (2, 2)), "split": ((4,), (2, 2)), "joined": ((2, 2), (4,)),
+            "with axes of one": ((4, 1), (1, 2, 2)),
+        }.items()
+    },
     "explicit axes": lambda: jax.jit(lambda x: jnp.sin(x) * x.sum(0, keepdims=True))(
         jax.device_put(X, NamedSharding(jax.make_mesh((DEVICES,), "x"), P("x")))
     ),
 }  # fmt: skip
+
+
+def _two_meshes(*shapes):
+    """Arrays that go from one mesh to another of the same devices, whose axes have other names."""
+    devices = np.array(jax.devices()[:DEVICES])
+    first, second = (
+        Mesh(devices.reshape(shape), tuple(f"{word}{i}" for i in range(len(shape))))
+        for word, shape in zip("xy", shapes, strict=True)
+    )
+
+    @jax.jit
+    def f(x):
+        part = NamedSharding(second, P(second.axis_names))
+        sums = lax.with_sharding_constraint(jnp.tanh(x.T @ x), part).sum(0)
+        own = jax.shard_map(
+            lambda x: x + lax.psum(x, second.axis_names), mesh=second, in_specs=part.spec, out_specs=part.spec,
+        )(x.reshape(12, 8))
+        return sums, own, jnp.arange(8.0)[:, None] + x
+
+    return f(jax.device_put(X, NamedSharding(first, P(*first.axis_names))))
 
 
 def _terms(x, y):

@@ -12,7 +12,9 @@ from jaxlib.mlir.passmanager import PassManager
 
 from lamina.partitioning.shardy import BEGUN
 from lamina.partitioning.shardy.meshes import shardings_of_main, write_groups_out
+from lamina.partitioning.shardy.one_mesh import SeveralMeshes, use_one_mesh
 from lamina.partitioning.shardy.ops import walk
+from lamina.partitioning.shardy.positions import count_parts
 from lamina.partitioning.shardy.single_calls import make_calls_once, mark_calls_made_once
 from lamina.partitioning.shardy.sums import split_whole_arrays
 from lamina.partitioning.shardy.whole_arrays import any_mesh, gather_where_needed, keep_whole
@@ -74,6 +76,10 @@ def partitioned(code: bytes, request: dict[str, Any]) -> tuple[dict[str, Any], b
             module = ir.Module.parse(code)
         mark_calls_made_once(module)
         devices, way = request["devices"], request["way"]
+        try:
+            use_one_mesh(module, devices)
+        except SeveralMeshes as error:
+            raise Refused(str(error)) from None
         if way == 0:
             split_whole_arrays(module)
         first, then = _passes(_STAY if way == 1 else _SPREAD, devices), _passes(_CUT, devices)
@@ -85,6 +91,7 @@ def partitioned(code: bytes, request: dict[str, Any]) -> tuple[dict[str, Any], b
             gather_where_needed(module, mesh)
         _run(then, module)
         _finish(module)
+        count_parts(module)
         shardings = shardings_of_main(module, devices)
         write_groups_out(module)
         make_calls_once(module, devices)

@@ -15,14 +15,11 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 module attributes {mhlo.num_partitions = 4 : i32} {
-func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error @+1 {{[all_reduce] has groups of unequal size}}
-  %0 = "stablehlo.all_reduce"(%x) ({
-  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
-    %s = stablehlo.add %a, %b : tensor<f32>
-    stablehlo.return %s : tensor<f32>
-  }) {replica_groups = dense<[[0, 1], [2, -1]]> : tensor<2x2xi64>} : (tensor<4xf32>) -> tensor<4xf32>
-  return %0 : tensor<4xf32>
+func.func @main(%x: tensor<4xf32>) -> tensor<8xf32> {
+  // expected-error @+1 {{[all_gather] has groups of unequal size}}
+  %0 = "stablehlo.all_gather"(%x) {all_gather_dim = 0 : i64,
+    replica_groups = dense<[[0, 1], [2, -1]]> : tensor<2x2xi64>} : (tensor<4xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
 }
 }
 
