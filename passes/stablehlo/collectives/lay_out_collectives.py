@@ -8,8 +8,7 @@ The dimension that tells devices apart comes first, in a dimension of its own: o
 reduce_scatter, of the result of an all_gather, of both of an all_to_all. Collectives on several
 operands become one each; `replica_id` becomes the number of the device or zero, by the module's
 `mhlo.num_replicas` and `mhlo.num_partitions`; groups that are not written out are. Refused are
-groups of unequal size but those of an all_reduce, groups of devices that there are not, and programs with several
-replicas and several partitions.
+groups of devices that there are not, and programs with several replicas and several partitions.
 
 example: test/passes/stablehlo/collectives/lay_out_collectives.mlir
 """

@@ -73,6 +73,32 @@ jax.effects_barrier()
     assert lines == ["all [0. 1. 2. 3. 4. 5. 6. 7.]", *parts], done.stderr
 
 
+def test_ordered_calls_with_effects_are_one_call_each():
+    done = _run("""
+from jax.experimental import io_callback
+calls = []
+def call(a):
+    calls.append(int(a.sum()))
+    return a * 0 + np.float32(len(calls))
+def step(total, i):
+    given = io_callback(call, jax.ShapeDtypeStruct(x.shape, x.dtype), x + i, ordered=True)
+    io_callback(lambda n: calls.append(-int(n)), None, i, ordered=True)
+    return total + given, given[0]
+total, seen = jax.jit(lambda x: jax.lax.scan(step, x, jnp.arange(3)))(x)
+jax.effects_barrier()
+print(calls, np.asarray(total)[[0, 7]].tolist(), np.asarray(seen).tolist())
+""")
+    assert done.stdout.strip() == "[28, 0, 36, -1, 44, -2] [9.0, 16.0] [1.0, 3.0, 5.0]", done.stderr
+
+
+def test_parts_of_iotas_are_counted_from_where_they_begin():
+    done = _run("""
+text = jax.jit(lambda x: x + jnp.arange(8.0)).lower(x).compile().as_text()
+print("iota" in text, "[8]" in text)
+""")
+    assert done.stdout.split() == ["True", "False"], done.stderr
+
+
 def test_donated_parts():
     done = _run("""
 f = jax.jit(lambda x: x * 2, donate_argnums=0)

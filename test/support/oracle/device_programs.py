@@ -190,6 +190,9 @@ AUTOMATIC = {
     "a turned mesh": lambda: jax.jit(lambda x: (x.T @ x, x.sum(0), jnp.arange(12.0) + x))(
         put(X, grid(True), "a", "b")
     ),
+    "to devices in another order": lambda: put(
+        put(X, grid(True), "a", "b"), Mesh(np.array(jax.devices())[[2, 0, 3, 1]], "c"), None, "c"
+    ),
     "resharding": lambda: put(put(X, grid(), "a", "b"), grid(), ("b", "a")) + 0,
     "uneven parts": _uneven,
     "reductions": lambda: _sharded(

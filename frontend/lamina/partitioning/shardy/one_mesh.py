@@ -1,10 +1,11 @@
-"""One mesh for a program that names several of the same devices.
+"""The same axes for all meshes of a program.
 
-    @m = <["x"=4]>, @n = <["a"=2, "b"=2]>          ->   @m, @n, @one = <["one0"=2, "one1"=2]>
-    <@m, [{"x"}]>, <@n, [{"b"}, {}]>               ->   <@one, [{"one0", "one1"}]>, <@one, [{"one1"}, {}]>
+    @m = <["x"=4]>, @n = <["a"=2, "b"=2]>          ->   @m, @n, @one_mesh = <["one0"=2, "one1"=2]>
+    <@m, [{"x"}]>, <@n, [{"b"}, {}]>               ->   <@one_mesh, [{"one0", "one1"}]>, <@one_mesh, [{"one1"}, {}]>
 
 Shardy compares axes of different meshes as if they had nothing to do with each other: it refuses programs in
-which an array goes from one mesh to another, or takes its parts for others.
+which an array goes from one mesh to another, or takes its parts for others. Meshes that have the devices in
+different orders stay apart, with the same axes: these it knows.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from typing import Any
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import sdy
 
-from lamina.partitioning.shardy.meshes import mesh_of
+from lamina.partitioning.shardy.meshes import Mesh, mesh_of
 from lamina.partitioning.shardy.ops import MANUAL, walk
 
 _SHARDINGS = ("arg_attrs", "res_attrs", "sdy.sharding", "sharding", "in_shardings", "out_shardings")
 _MANUAL_AXES = "manual_axes"
-_Piece = tuple[int, int]
-"""Of the devices: in how many parts they are before, and in how many each of these is split."""
+_Part = tuple[int, int]
+"""Of an array of devices: how far apart are those that follow each other along an axis, and how many these are."""
 
 
 class SeveralMeshes(Exception):
@@ -31,85 +32,79 @@ class SeveralMeshes(Exception):
 
 
 def use_one_mesh(module: Any, devices: int) -> None:
-    """Has all shardings name axes of one mesh, where the program has meshes of other axes. Raises
-    SeveralMeshes where there is none."""
-    named = _meshes(module, devices)
-    if len({tuple(sizes.items()) for sizes, _ in named.values()}) < 2:
+    """Has all shardings name the same axes, where the program has meshes of all devices with different
+    ones. Raises SeveralMeshes where there are no such axes."""
+    meshes = _meshes(module, devices)
+    if len({tuple(mesh.sizes.items()) for mesh in meshes.values()}) < 2:
         return
-    if len({ids for _, ids in named.values()}) > 1:
-        raise SeveralMeshes("the program has meshes of the same devices in several orders")
-    pieces = _pieces(sizes for sizes, _ in named.values())
-    one = _One(module, {name: sizes for name, (sizes, _) in named.items()}, pieces)
+    one = _One(module, meshes)
     for op in list(walk(module.operation)):
         if op.name == MANUAL:
             op.attributes[_MANUAL_AXES] = one.manual_axes(op)
         for name in _SHARDINGS:
             if name in op.attributes:
                 op.attributes[name] = one.attribute(op.attributes[name])
-    one.declare(module, next(ids for _, ids in named.values()))
 
 
-def _meshes(module: Any, devices: int) -> dict[str, tuple[dict[str, int], tuple[int, ...]]]:
-    """The meshes of all devices by their symbols: the axes' sizes, and the devices where they are said."""
+def _meshes(module: Any, devices: int) -> dict[str, Mesh]:
+    """The meshes of all devices by their symbols."""
     found = {}
     for op in module.body.operations:
         if op.operation.name == "sdy.mesh":
-            given = op.operation.attributes["mesh"]
-            sizes, ids = mesh_of(given, sdy).sizes, sdy.MeshAttr(given).device_ids
-            if sizes and prod(sizes.values()) == devices:
-                found[str(op.operation.attributes["sym_name"].value)] = sizes, tuple(ids or ())
+            mesh = mesh_of(op.operation.attributes["mesh"], sdy)
+            if mesh.sizes and prod(mesh.sizes.values()) == devices:
+                found[str(op.operation.attributes["sym_name"].value)] = mesh
     return found
 
 
-def _pieces(meshes: Iterable[dict[str, int]]) -> list[_Piece]:
-    """The parts of which the axes of all meshes are made, from the outermost."""
-    edges = {1}
-    for sizes in meshes:
-        edges |= {before * size for before, size in _extents(sizes).values()}
-    ordered = sorted(edges)
-    if any(high % low for low, high in pairwise(ordered)):
-        raise SeveralMeshes("the program has meshes whose axes split the devices in ways that don't agree")
-    return [(low, high // low) for low, high in pairwise(ordered)]
-
-
-def _extents(sizes: dict[str, int]) -> dict[str, _Piece]:
-    """For each axis of a mesh, the product of the sizes before it, and its own."""
-    found, before = {}, 1
+def _parts(sizes: dict[str, int]) -> dict[str, _Part]:
+    """The axes of a mesh."""
+    found, step = {}, prod(sizes.values())
     for name, size in sizes.items():
-        found[name] = before, size
-        before *= size
+        step //= size
+        found[name] = step, size
     return found
+
+
+def _pieces(parts: Iterable[_Part]) -> list[_Part]:
+    """What axes are made of, from the outermost."""
+    edges = sorted({edge for step, size in parts for edge in (step, step * size)})
+    if any(high % low for low, high in pairwise(edges)):
+        raise SeveralMeshes("the program has meshes whose axes split the devices in ways that don't agree")
+    return [(low, high // low) for low, high in pairwise(edges)][::-1]
 
 
 class _One:
-    """The mesh, and how what names others is said by its axes."""
+    """The axes, and how what names others is said by them."""
 
-    def __init__(self, module: Any, meshes: dict[str, dict[str, int]], pieces: list[_Piece]) -> None:
-        self._extents = {name: _extents(sizes) for name, sizes in meshes.items()}
-        self._pieces = pieces
-        self._context = module.context
+    def __init__(self, module: Any, meshes: dict[str, Mesh]) -> None:
+        self._meshes = {symbol: _parts(mesh.sizes) for symbol, mesh in meshes.items()}
+        self._pieces = _pieces(part for of in self._meshes.values() for part in of.values())
         # Results are told by the names of axes, which are a program's own where one of its meshes serves.
-        same = (name for name, of in self._extents.items() if list(of.values()) == pieces)
-        self._symbol = next(same, "")
-        self._is_new = not self._symbol
-        self._names = list(meshes[self._symbol]) if self._symbol else [f"one{i}" for i in range(len(pieces))]
-        while self._is_new and (not self._symbol or self._symbol in meshes):
-            self._symbol += "one_mesh"
+        serves = (
+            symbol for symbol, of in self._meshes.items() if list(of.values()) == self._pieces
+        )
+        names = [f"one{i}" for i in range(len(self._pieces))]
+        self._names = next((list(self._meshes[symbol]) for symbol in serves), names)
+        self._symbols: dict[str, str] = {}
+        of_order: dict[tuple[int, ...], str] = {}
+        for symbol, mesh in meshes.items():
+            order = tuple(mesh.devices.tolist())
+            if order not in of_order:
+                of_order[order] = self._declare(module, order)
+            self._symbols[symbol] = of_order[order]
 
-    def declare(self, module: Any, ids: tuple[int, ...]) -> None:
-        """Puts the mesh before the others."""
-        first = module.body.operations[0]
-        if self._is_new:
-            axes = [
-                sdy.MeshAxisAttr.get(name, size)
-                for name, (_, size) in zip(self._names, self._pieces, strict=True)
-            ]
-            with ir.InsertionPoint(first):
-                sdy.MeshOp(self._symbol, sdy.MeshAttr.get(axes, list(ids)))
-        else:
-            own = ir.SymbolTable(module.operation)[self._symbol].operation
-            if own != first.operation:
-                own.move_before(first)
+    def _declare(self, module: Any, order: tuple[int, ...]) -> str:
+        """A mesh with these axes, put before the others; its symbol."""
+        symbol, known = "one_mesh", ir.SymbolTable(module.operation)
+        while symbol in known:
+            symbol += "_"
+        pieces = zip(self._names, self._pieces, strict=True)
+        axes = [sdy.MeshAxisAttr.get(name, size) for name, (_, size) in pieces]
+        given = [] if order == tuple(range(len(order))) else list(order)
+        with ir.InsertionPoint(module.body.operations[0]):
+            sdy.MeshOp(symbol, sdy.MeshAttr.get(axes, given))
+        return symbol
 
     def attribute(self, given: Any) -> Any:
         """An attribute with shardings in it."""
@@ -127,23 +122,22 @@ class _One:
     def manual_axes(self, op: Any) -> Any:
         """The axes along which a computation is each device's own."""
         names = list(sdy.ManualAxesAttr(op.attributes[_MANUAL_AXES]))
-        of = self._mesh_of_manual(op, set(names))
-        found = [own for name in names for own in self._split(*self._extents[of][name])]
-        ordered = [name for name in self._names if name in dict(found)]
-        return sdy.ManualAxesAttr.get([ir.StringAttr.get(name) for name in ordered])
+        of = self._meshes[self._mesh_of_manual(op, set(names))]
+        found = {own for name in names for own, _ in self._split(of[name])}
+        return sdy.ManualAxesAttr.get([ir.StringAttr.get(name) for name in self._names if name in found])
 
     def _mesh_of_manual(self, op: Any, names: set[str]) -> str:
         for side in ("in_shardings", "out_shardings"):
             for one in sdy.TensorShardingPerValueAttr(op.attributes[side]).shardings:
                 if symbol := self._known(sdy.TensorShardingAttr(one)):
                     return symbol
-        return next(symbol for symbol, of in self._extents.items() if names <= of.keys())
+        return next(symbol for symbol, of in self._meshes.items() if names <= of.keys())
 
     def _known(self, sharding: Any) -> str:
         """The symbol of a sharding's mesh; "" where it is no mesh of all devices."""
         ref = sharding.mesh_or_ref
         symbol = ir.FlatSymbolRefAttr(ref).value if isinstance(ref, ir.FlatSymbolRefAttr) else ""
-        return symbol if symbol in self._extents else ""
+        return symbol if symbol in self._meshes else ""
 
     def _sharding(self, given: Any) -> Any:
         symbol = self._known(given)
@@ -157,31 +151,35 @@ class _One:
             self._axes(symbol, axes) for axes in (given.replicated_axes, given.unreduced_axes)
         )
         options = {"reduction_op": given.reduction_op} if summed else {}
-        return sdy.TensorShardingAttr.get(self._symbol, dimensions, kept, summed, **options)
+        return sdy.TensorShardingAttr.get(self._symbols[symbol], dimensions, kept, summed, **options)
 
     def _axes(self, symbol: str, axes: Any) -> list[Any]:
         """References to axes, or to parts of some, as references to this mesh's."""
-        found = []
-        for axis in map(sdy.AxisRefAttr, axes):
-            before, size = self._extents[symbol][axis.name]
-            if axis.sub_axis_info is not None:
-                inner = sdy.SubAxisInfoAttr(axis.sub_axis_info)
-                before, size = before * inner.pre_size, inner.size
-            found += [
-                sdy.AxisRefAttr.get(name, part and sdy.SubAxisInfoAttr.get(*part))
-                for name, part in self._split(before, size)
-            ]
-        return found
+        return [
+            sdy.AxisRefAttr.get(name, piece and sdy.SubAxisInfoAttr.get(*piece))
+            for axis in map(sdy.AxisRefAttr, axes)
+            for name, piece in self._split(_within(self._meshes[symbol][axis.name], axis.sub_axis_info))
+        ]
 
-    def _split(self, before: int, size: int) -> list[tuple[str, _Piece | None]]:
-        """The axes that a part of the devices is made of; with each the part of it, if it is not whole."""
-        found: list[tuple[str, _Piece | None]] = []
-        for name, (low, count) in zip(self._names, self._pieces, strict=True):
-            begin, end = max(low, before), min(low * count, before * size)
+    def _split(self, part: _Part) -> list[tuple[str, tuple[int, int] | None]]:
+        """The axes that a part of one is made of; with each which part of it, if it is not whole."""
+        step, count = part
+        found: list[tuple[str, tuple[int, int] | None]] = []
+        for name, (low, size) in zip(self._names, self._pieces, strict=True):
+            begin, end = max(low, step), min(low * size, step * count)
             if begin >= end:
                 continue
-            if end % begin or begin % low:
+            if end % begin or begin % low or low * size % end:
                 raise SeveralMeshes("an axis is split where those of other meshes are not")
-            whole = (begin, end) == (low, low * count)
-            found.append((name, None if whole else (begin // low, end // begin)))
+            whole = (begin, end) == (low, low * size)
+            found.append((name, None if whole else (low * size // end, end // begin)))
         return found
+
+
+def _within(part: _Part, info: Any) -> _Part:
+    """An axis, or a part of it as Shardy says it."""
+    if info is None:
+        return part
+    step, size = part
+    inner = sdy.SubAxisInfoAttr(info)
+    return step * (size // (inner.pre_size * inner.size)), inner.size

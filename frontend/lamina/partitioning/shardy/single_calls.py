@@ -50,13 +50,24 @@ def mark_calls_made_once(module: Any) -> None:
 def _has_effects(call: Any) -> bool:
     name = "has_side_effect"
     has = name in call.attributes and call.attributes[name].value
-    return has and all(isinstance(result.type, ir.RankedTensorType) for result in call.results)
+    return has and all(_is_array(result) or _is_token(result) for result in call.results)
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value.type, ir.RankedTensorType)
+
+
+def _is_token(value: Any) -> bool:
+    return str(value.type) == "!stablehlo.token"
 
 
 def make_calls_once(module: Any, devices: int) -> None:
+    """Has the first device alone make the calls that are marked, and tell the others what they give. Calls are
+    made in the order in which they are written, which is that of their tokens."""
     for call in [op for op in walk(module.operation) if _ONCE in op.attributes]:
         del call.attributes[_ONCE]
-        types = [result.type for result in call.results]
+        results = [result for result in call.results if _is_array(result)]
+        types = [result.type for result in results]
         everyone = ir.DenseIntElementsAttr.get(np.arange(devices, dtype=np.int64)[None])
         with ir.InsertionPoint(call), call.location:
             zero = _zeros(ir.RankedTensorType.get([], ir.IntegerType.get_unsigned(32)))
@@ -65,14 +76,22 @@ def make_calls_once(module: Any, devices: int) -> None:
             )
             guard = stablehlo.IfOp(types, first).operation
             shared = [_of_the_first(result, everyone) for result in guard.results]
-        for result, value in zip(call.results, shared, strict=True):
+        for result, value in zip(results, shared, strict=True):
             result.replace_all_uses_with(value)
+        for result in filter(_is_token, call.results):
+            result.replace_all_uses_with(_token_before(call, guard))
         then, otherwise = (region.blocks.append() for region in guard.regions)
         with ir.InsertionPoint(then), call.location:
-            last = stablehlo.return_(list(call.results))
+            last = stablehlo.return_(results)
         with ir.InsertionPoint(otherwise), call.location:
             stablehlo.return_([_zeros(type) for type in types])
         call.move_before(last if isinstance(last, ir.Operation) else last.operation)
+
+
+def _token_before(call: Any, place: Any) -> Any:
+    with ir.InsertionPoint(place), call.location:
+        made = next(filter(_is_token, call.operands), None)
+        return stablehlo.create_token() if made is None else made
 
 
 def _of_the_first(value: Any, everyone: Any) -> Any:

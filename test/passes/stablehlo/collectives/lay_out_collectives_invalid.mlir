@@ -14,17 +14,6 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-module attributes {mhlo.num_partitions = 4 : i32} {
-func.func @main(%x: tensor<4xf32>) -> tensor<8xf32> {
-  // expected-error @+1 {{[all_gather] has groups of unequal size}}
-  %0 = "stablehlo.all_gather"(%x) {all_gather_dim = 0 : i64,
-    replica_groups = dense<[[0, 1], [2, -1]]> : tensor<2x2xi64>} : (tensor<4xf32>) -> tensor<8xf32>
-  return %0 : tensor<8xf32>
-}
-}
-
-// -----
-
 module attributes {mhlo.num_partitions = 2 : i32, mhlo.num_replicas = 2 : i32} {
 func.func @main() -> tensor<ui32> {
   // expected-error @+1 {{[replica_id] runs on 2 replicas of 2 partitions; one must be 1}}
