@@ -28,9 +28,10 @@ _IN_GROUPS = (
     "reduce_scatter",
 )  # fmt: skip
 _PLACEMENTS = frozenset(
-    ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement")
-)
-"""Custom calls that say where a value lives, and compute nothing."""
+    ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement",
+     "LayoutConstraint")
+)  # fmt: skip
+"""Custom calls that say where or how a value lies in memory, and compute nothing."""
 
 
 class ExpandCollectives(Pass):

@@ -11,7 +11,8 @@ func.func @alone(%x: tensor<4xf32>) -> tensor<4xf32> {
   }) {replica_groups = dense<0> : tensor<1x1xi64>} : (tensor<4xf32>) -> tensor<4xf32>
   %2 = "stablehlo.collective_permute"(%1) {source_target_pairs = dense<[[0, 0]]> : tensor<1x2xi64>} : (tensor<4xf32>) -> tensor<4xf32>
   %3 = stablehlo.custom_call @Sharding(%2) : (tensor<4xf32>) -> tensor<4xf32>
-  return %3 : tensor<4xf32>
+  %4 = stablehlo.custom_call @LayoutConstraint(%3) : (tensor<4xf32>) -> tensor<4xf32>
+  return %4 : tensor<4xf32>
 }
 
 // Nobody sends: zeros.
