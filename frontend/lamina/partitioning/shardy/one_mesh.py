@@ -111,7 +111,8 @@ class _One:
         if isinstance(given, ir.ArrayAttr):
             return ir.ArrayAttr.get([self.attribute(one) for one in given])
         if isinstance(given, ir.DictAttr):
-            return ir.DictAttr.get({entry.name: self.attribute(entry.attr) for entry in given})
+            entries: Any = given
+            return ir.DictAttr.get({entry.name: self.attribute(entry.attr) for entry in entries})
         if sdy.TensorShardingPerValueAttr.isinstance(given):
             shardings = sdy.TensorShardingPerValueAttr(given).shardings
             return sdy.TensorShardingPerValueAttr.get([self.attribute(one) for one in shardings])
