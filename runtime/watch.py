@@ -19,6 +19,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from hmac import compare_digest
+from pathlib import Path
 from typing import Any
 
 from lamina.runtime import processes
@@ -130,6 +131,10 @@ def keep_alive(connection: socket.socket, seconds: int) -> None:
 
 
 def _listener() -> socket.socket | None:
+    """What takes connections over IPv6 and IPv4, as far as there is each."""
+    if socket.has_dualstack_ipv6():
+        with suppress(OSError):  # IPv6 is turned off
+            return socket.create_server(("", 0), family=socket.AF_INET6, backlog=4096, dualstack_ipv6=True)
     try:
         return socket.create_server(("", 0), backlog=4096)
     except OSError:
@@ -169,14 +174,22 @@ def _accepted(listener: socket.socket, token: str, count: int) -> dict[int, sock
 
 
 _SIOCGIFADDR = 0x8915
+_IPV6_ADDRESSES = Path("/proc/net/if_inet6")
+_IPV6_EVERYWHERE = 0  # a scope: addresses that hold on every link
 
 
 def _addresses() -> list[str]:
-    """This machine's, but for the loopback's."""
+    """This machine's, but for the loopback's and those that hold on one link."""
     found = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         for _, name in socket.if_nameindex():
             with suppress(OSError):  # one without an address
                 answer = fcntl.ioctl(any_socket, _SIOCGIFADDR, struct.pack("256s", name[:15].encode()))
                 found.append(socket.inet_ntoa(answer[20:24]))
-    return [address for address in found if not address.startswith("127.")]
+    found = [address for address in found if not address.startswith("127.")]
+    with suppress(OSError):  # there is no IPv6
+        for line in _IPV6_ADDRESSES.read_text().splitlines():
+            digits, _, _, scope, _, _ = line.split()
+            if int(scope, 16) == _IPV6_EVERYWHERE:
+                found.append(socket.inet_ntop(socket.AF_INET6, bytes.fromhex(digits)))
+    return found

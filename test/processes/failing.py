@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import subprocess
 import sys
 import time
 
@@ -24,9 +25,14 @@ def total(mesh, lengths=None):
 def main(case: str) -> None:
     if case == "absent" and os.environ.get("PMI_RANK") == "1":
         time.sleep(60)
-    lamina.distributed.initialize(initialization_timeout=3 if case == "absent" else 300)
+    lamina.distributed.initialize(
+        initialization_timeout=3 if case == "absent" else 300,
+        heartbeat_timeout_seconds=4 if case == "cut" else 100,
+    )
     rank, mesh = lamina.process_index(), lamina.make_mesh((lamina.device_count(),), ("i",))
     assert total(mesh) == lamina.device_count()
+    if case == "cut" and rank == 0:
+        subprocess.run(["ip", "link", "set", os.environ["LINK"], "down"], check=True)
     if rank == 1:
         if case == "raises":
             raise ValueError("this one has had enough")
