@@ -19,7 +19,8 @@ _WORTH = 4  # rounding: iterations of a copy
 
 
 def in_partial_results(loop: ir.Operation) -> None:
-    """Let an innermost loop over vectors have partial results, where it may combine them in any order."""
+    """Let an innermost loop in steps of one have partial results of the vectors that it carries, where it may
+    combine them in any order."""
     trips, low = trips_of(loop), constant_of(loop.operands[0])
     variable, *carried = loop.regions[0].blocks[0].arguments
     *body, end = [view.operation for view in loop.regions[0].blocks[0].operations]
@@ -33,7 +34,7 @@ def in_partial_results(loop: ir.Operation) -> None:
     copies = min(_COPIES, _RESULTS // max(1, len(carried)))
     if not carried or len(combiners) < len(carried) or trips is None or low is None or copies < 2:
         return
-    if trips < _WORTH * copies:
+    if trips < _WORTH * copies or constant_of(loop.operands[2]) != 1:
         return
     whole = low + trips // copies * copies
 
