@@ -1,7 +1,7 @@
 """Public functions on drawn dtypes, shapes and options: JAX's result, or an error of JAX's class.
 
 One example is one call of one function in both libraries, at once or in a jitted program; the calls
-are in drawn_*.py. LAMINA_TEST_EXAMPLES=2000 draws so many.
+are in support/strategies. LAMINA_TEST_EXAMPLES=2000 draws so many.
 """
 
 import importlib
@@ -15,6 +15,11 @@ import jax.scipy.signal
 import jax.scipy.special
 import jax.scipy.stats
 import numpy as np
+import support.strategies.arrays  # noqa: F401 (these fill CALLS)
+import support.strategies.lax  # noqa: F401
+import support.strategies.numpy  # noqa: F401
+import support.strategies.products  # noqa: F401
+import support.strategies.random  # noqa: F401
 from hypothesis import given
 from hypothesis import strategies as st
 from support.oracle.judge import assert_same
@@ -154,7 +159,7 @@ def test_every_function_is_drawn_or_listed():
     assert sorted(found - CALLS.keys() - ELSEWHERE.keys()) == []
     assert sorted(ELSEWHERE.keys() - found) == [] and sorted(ELSEWHERE.keys() & CALLS.keys()) == []
     texts = {p.stem: p.read_text() for p in TESTS.rglob("test_*.py")}
-    texts |= {f"samples/{p.stem}": p.read_text() for p in TESTS.glob("samples/*.py")}
+    texts |= {f"samples/{p.stem}": p.read_text() for p in TESTS.glob("support/samples/*.py")}
     for path, file in ELSEWHERE.items():
         name = path.rpartition(".")[2]
         assert not file or re.search(rf"\b{name}\b", texts[file]), f"{file} does not name {name}"
