@@ -85,7 +85,7 @@ def test_weights_of_bytes_in_products_of_narrow_floats(m, k, n, dtype):
     assert found.dtype == dtype
     np.testing.assert_allclose(wide(found), wide(a) @ made, 1e-2, 1e-2 * np.abs(wide(a) @ made).max())
     if n == 1024:
-        assert compiled.memory_analysis().temp_size_in_bytes <= 1 << 18
+        assert compiled.memory_analysis().temp_size_in_bytes <= made.size * 2 // 4
 
 
 @pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.float16])

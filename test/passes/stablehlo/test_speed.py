@@ -52,8 +52,8 @@ def test_time_grows_with_the_number_of_ops():
         with make_context(), ir.Location.unknown():
             module = _program(size)
             looks = min(_seconds(partial(_look, module), 3))
-            copies = iter([ir.Module.parse(str(module)) for _ in range(2)])
-            passes = min(_seconds(lambda copies=copies: PIPELINE.run(next(copies)), 2))
+            copies = iter([ir.Module.parse(str(module)) for _ in range(3)])
+            passes = min(_seconds(lambda copies=copies: PIPELINE.run(next(copies)), 3))
             taken[size] = passes / looks, passes / _look(module)
     assert taken[3000][0] < MOST_LOOKS
-    assert taken[3000][1] < 3 * taken[500][1]
+    assert taken[3000][1] < 4 * taken[500][1]  # six times for what grows with the square
