@@ -199,7 +199,7 @@ def in_place(loop: PlainLoop) -> bool:
     for step in reversed(loop.body):
         if any(result in stays for result in step.results):
             stays.update(step.operands)
-    return bool(loaded & stored) and not any(_block_of(value) == outer for value in stays)
+    return bool(loaded & stored) and not any(block_of(value) == outer for value in stays)
 
 
 def _is_used_beside(loop: ir.Operation, buffer: ir.Value, around: ir.Operation) -> bool:
@@ -208,7 +208,8 @@ def _is_used_beside(loop: ir.Operation, buffer: ir.Value, around: ir.Operation) 
     return any(is_inside(user, around) and not is_inside(user, loop) for user in users)
 
 
-def _block_of(value: ir.Value) -> ir.Block:
+def block_of(value: ir.Value) -> ir.Block:
+    """The block that a value is made in, or is an argument of."""
     return value.owner if isinstance(value.owner, ir.Block) else value.owner.operation.block
 
 

@@ -17,10 +17,9 @@ from collections.abc import Sequence
 
 from lamina.dialects.vendors import ir, scf
 from lamina.passes.emit.loops import constant_of
-from lamina.passes.framework.find import is_inside
 from lamina.passes.linalg.analysis.structure import is_buffer
 from lamina.passes.memref.bounds import is_in_bounds
-from lamina.passes.memref.plain_loop import root, trips_of
+from lamina.passes.memref.plain_loop import block_of, root, trips_of
 from lamina.records import Record
 
 _MOST = 16  # shape: values that a loop carries, half of the registers
@@ -66,13 +65,13 @@ def hoist(loop: ir.Operation) -> None:
             stays = runs and access.is_load and root(access.buffer) not in written
         else:
             stays = op.name.startswith(_PURE) and (runs or not op.name.startswith(_NOT_IN_VAIN))
-        if stays and not any(_is_defined_in(value, loop) for value in op.operands):
+        if stays and not any(_is_made_in(value, loop) for value in op.operands):
             op.move_before(loop)
 
 
-def _is_defined_in(value: ir.Value, loop: ir.Operation) -> bool:
-    owner = value.owner
-    return is_inside(owner.owner.operation if isinstance(owner, ir.Block) else owner.operation, loop)
+def _is_made_in(value: ir.Value, loop: ir.Operation) -> bool:
+    """Whether an iteration makes a value: there are no other blocks in the loop."""
+    return block_of(value) == loop.regions[0].blocks[0]
 
 
 class _Access(Record):
@@ -146,7 +145,7 @@ def _promoted(loop: ir.Operation, accesses: Sequence[_Access]) -> list[list[_Acc
         for of_place in by_place.values()
         if of_place[0].is_load
         and not all(access.is_load for access in of_place)
-        and not any(_is_defined_in(value, loop) for value in _of_place(of_place[0]))
+        and not any(_is_made_in(value, loop) for value in _of_place(of_place[0]))
         and _is_there(loop, of_place[0])
         and root(of_place[0].buffer) not in touched
         and all(access in of_place or access.is_apart(of_place[0]) for access in accesses)
@@ -172,31 +171,29 @@ def _is_there(loop: ir.Operation, access: _Access) -> bool:
 
 
 def _carrying(loop: ir.Operation, places: Sequence[Sequence[_Access]]) -> ir.Operation:
+    """The loop in the place of this one that carries these places, which are loaded before it and stored after."""
     block = loop.regions[0].blocks[0]
     *body, end = [view.operation for view in block.operations]
     low, high, step, *initial = loop.operands
     with ir.InsertionPoint(loop), loop.location:
         loaded = [of_place[0].op.clone().results[0] for of_place in places]
         made = scf.ForOp(low, high, step, [*initial, *loaded])
-        carried = list(made.inner_iter_args)
+        held = list(made.inner_iter_args)[len(initial) :]
         with ir.InsertionPoint(made.body):
             new_end = scf.YieldOp(list(made.inner_iter_args)).operation
     for argument, new in zip(block.arguments, made.body.arguments):
         argument.replace_all_uses_with(new)
-    held = dict(zip(map(id, places), carried[len(initial) :], strict=True))
-    of_op = {access.op: (of_place, access) for of_place in places for access in of_place}
+    numbered = {access.op: (number, access) for number, of_place in enumerate(places) for access in of_place}
     for op in body:
-        found = of_op.get(op)
-        if found is None:
+        if op not in numbered:
             op.move_before(new_end)
             continue
-        of_place, access = found
+        number, access = numbered[op]
         if access.is_load:
-            access.op.results[0].replace_all_uses_with(held[id(of_place)])
+            op.results[0].replace_all_uses_with(held[number])
         else:
-            held[id(of_place)] = access.stored
-    yielded = [*end.operands, *(held[id(of_place)] for of_place in places)]
-    for number, value in enumerate(yielded):
+            held[number] = access.stored
+    for number, value in enumerate([*end.operands, *held]):
         new_end.operands[number] = value
     results = list(made.results)
     with ir.InsertionPoint(loop), loop.location:
@@ -205,7 +202,7 @@ def _carrying(loop: ir.Operation, places: Sequence[Sequence[_Access]]) -> ir.Ope
     for old, new in zip(loop.results, results):
         old.replace_all_uses_with(new)
     for op in reversed(body):
-        if op in of_op:
+        if op in numbered:
             op.erase()
     loop.erase()
     return made.operation
