@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lamina import config, guards, value_checks
@@ -178,12 +178,12 @@ def on_mesh_of(
     return traced.on_meshes[closed]
 
 
-def _places(leaves: list[Any], wanted: Sequence[Any]) -> list[Any]:
-    """Where arguments lie or are to, as far as that is known."""
+def _places(leaves: list[Any], wanted: Sequence[Any]) -> Iterator[Any]:
+    """Where arguments lie or are to, as far as that is known: looked up as they are asked for."""
     from lamina import placement
 
     said = [*wanted, *[None] * (len(leaves) - len(wanted))]
-    return [given or placement.place_of(x) for given, x in zip(said, leaves, strict=True)]
+    return (given or placement.place_of(x) for given, x in zip(said, leaves, strict=True))
 
 
 def requested_of(
@@ -201,7 +201,7 @@ def requested_of(
 
     return requested_shardings(
         traced.closed,
-        _places(leaves, wanted),
+        list(_places(leaves, wanted)),
         placement.places_of(options.out_shardings, traced.out_tree),
         traced.name_of,
         shown_name(options),

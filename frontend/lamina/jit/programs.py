@@ -262,7 +262,7 @@ def _on_mesh_of(closed: ClosedJaxpr, args: Sequence[Any]) -> ClosedJaxpr:
     from lamina.placement import place_of
     from lamina.sharding.without_devices import with_devices
 
-    return with_devices(closed, list(map(place_of, args)))
+    return with_devices(closed, map(place_of, args))
 
 
 def _requested_of(closed: ClosedJaxpr, name: str, args: Sequence[Any]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, all_equations
@@ -17,11 +17,11 @@ from lamina.sharding.shardings import NamedSharding, Sharding
 
 
 def with_devices(
-    closed: ClosedJaxpr, places: Sequence[Sharding | None], *, ahead: bool = False
+    closed: ClosedJaxpr, places: Iterable[Sharding | None], *, ahead: bool = False
 ) -> ClosedJaxpr:
     """The program with a mesh in place of the axes of each shard_map.
 
-    places  where the arguments lie, as far as that is known.
+    places  where the arguments lie, as far as that is known; looked at only where a shard_map wants them.
     ahead   whether it is lowered ahead of its calls: then devices may be named later.
 
     Raises ValueError where no argument lies on a mesh, or one lies on a mesh of other axes."""
