@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -25,7 +26,8 @@ from pathlib import Path
 _OTHER_HARDWARE = re.compile(
     r"tpu|gpu|mosaic|pallas|multiprocess|cuda|rocm|triton|distributed|fused_attention|cross_host|ragged"
 )
-_CRASHED = "(the process ended)"
+CRASHED = "(the process ended)"
+"""The test that stands for a process that ended, or was ended, before all were done."""
 
 
 def run(
@@ -47,15 +49,28 @@ def run(
             sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short",
             "--import-mode=append", "--noconftest", f"--junitxml={report}", *options, f"tests/{name}.py",
         ]  # fmt: skip
+        running = subprocess.Popen(
+            command, cwd=checkout, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
+        late = {}
         try:
-            done = subprocess.run(
-                command, cwd=checkout, env=environment, capture_output=True, text=True, timeout=seconds
-            )
+            errors = running.communicate(timeout=seconds)[1]
         except subprocess.TimeoutExpired:
-            return {_CRASHED: ("failed", f"took longer than {seconds:g} s")}
+            late = {CRASHED: ("failed", f"took longer than {seconds:g} s")}
+            errors = _interrupted(running)
         if not report.exists():
-            return {_CRASHED: ("failed", f"exit status {done.returncode}: {done.stderr[-300:]}")}
-        return dict(map(_outcome, ElementTree.parse(report).iter("testcase")))
+            return late or {CRASHED: ("failed", f"exit status {running.returncode}: {errors[-300:]}")}
+        return dict(map(_outcome, ElementTree.parse(report).iter("testcase"))) | late
+
+
+def _interrupted(running: subprocess.Popen[str]) -> str:
+    """What a run says that is told to end: pytest reports then of the tests that it has done."""
+    running.send_signal(signal.SIGINT)
+    try:
+        return running.communicate(timeout=20)[1]
+    except subprocess.TimeoutExpired:  # it hangs outside of Python
+        running.kill()
+        return running.communicate()[1]
 
 
 def _outcome(case: ElementTree.Element) -> tuple[str, tuple[str, str]]:
@@ -104,7 +119,7 @@ def main() -> None:
         everything, lost = everything + len(passing), lost + len(missing)
         print(f"{name:40} {len(passing) - len(missing):6} of {len(passing):6}", flush=True)
         for test in missing:
-            print("   ", test, "|", *here.get(test, ("did not run", here.get(_CRASHED, ("", ""))[1])))
+            print("   ", test, "|", *here.get(test, ("did not run", here.get(CRASHED, ("", ""))[1])))
     share = 100 * (everything - lost) / max(everything, 1)
     print(f"\n{everything - lost} of {everything} that pass on JAX's CPU backend pass here: {share:.1f} %")
     if given.json:

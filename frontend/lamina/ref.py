@@ -1,7 +1,8 @@
 """Mutable arrays: `ref = lamina.new_ref(x)`, then `ref[...]`, `ref[i] = y`, `ref[i] += y`.
 
-A ref may be made within a traced function, given to a jitted one, or used by it from outside; loops
-and branches may write it. Under grad and vmap a ref is used by the function that makes it.
+A ref may be made within a traced function, given to it as an argument (vmap and scan give each call its part), or
+used by it from outside; loops and branches may write it. Derivatives are taken through refs that the
+differentiated function makes.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ def new_ref(
     """A mutable array.
 
     init_val      its first value, an array or a number.
-    memory_space  without effect; so are
-    kind          and
+    kind          None, or "no_grad_no_remat": what a differentiated function writes is kept without its
+                  derivative, also to a ref from outside.
+    memory_space  without effect; so is
     pin           (which asks for a buffer that stays where it is).
 
     Raises TypeError where the value is a ref itself.
@@ -46,7 +48,7 @@ def new_ref(
 
     if isinstance(init_val, Ref):
         raise TypeError("new_ref takes an array, not a ref: give ref[...] for a copy")
-    return Ref(jnp.asarray(init_val))
+    return Ref(jnp.asarray(init_val), by_values=kind is not None)
 
 
 def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Ref:
@@ -126,9 +128,7 @@ def swap(ref: Ref, idx: Any, value: Any) -> Any:
     >>> int(lamina.ref.swap(ref, 1, 7)), ref[...].tolist()
     (2, [1, 7, 3])
     """
-    old = get(ref, idx)
-    set(ref, idx, value)
-    return old
+    return ref.swap(value, ... if idx is None else idx)
 
 
 def addupdate(ref: Ref, idx: Any, x: Any) -> None:
@@ -143,4 +143,4 @@ def addupdate(ref: Ref, idx: Any, x: Any) -> None:
     >>> ref[...].tolist()
     [11, 2, 3]
     """
-    ref.addupdate(... if idx is None else idx, x)
+    ref.addupdate(x, ... if idx is None else idx)

@@ -180,7 +180,7 @@ def _check_ref(ref: Ref, want: Any) -> None:
 def _put(gradient: Any, place: Any) -> Any:
     if isinstance(place, Ref):
         if get_aval(gradient).size:
-            place.addupdate(..., gradient)
+            place.addupdate(gradient)
         return GradRef()
     return DidntWant() if isinstance(place, DontWant) else gradient
 

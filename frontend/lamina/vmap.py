@@ -9,8 +9,9 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from lamina import config
+from lamina.control_flow.mutation import SetAside, values_of, write_all
 from lamina.control_flow.tracing import arg_names, check_callable, check_outputs
-from lamina.core import tree
+from lamina.core import refs, tree
 from lamina.core.axes import Axis
 from lamina.core.trace import get_aval
 from lamina.core.tracebacks import api_boundary
@@ -68,6 +69,8 @@ def vmap(
 
     @api_boundary
     def vmap_f(*args: Any, **kwargs: Any) -> Any:
+        if refs.alive and (aside := SetAside(fun, "vmap", args, kwargs)).refs:
+            return over_refs(aside, args, kwargs)
         leaves, in_tree = tree.flatten((args, kwargs), is_vmappable)
         axes = _axes_of_leaves(in_axes, args, kwargs)
         dims, size = mapped_sizes(
@@ -80,7 +83,7 @@ def vmap(
         def flat(*values: Any) -> list[Any]:
             a, k = tree.unflatten(in_tree, values)
             out, treedef = tree.flatten(fun(*a, **k), is_vmappable)
-            check_outputs([x for x in out if not is_vmappable(x)], named_place(fun))
+            check_outputs([x for x in out if not is_vmappable(x)], named_place(fun), "vmap")
             out_tree.append(treedef)
             return out
 
@@ -92,6 +95,19 @@ def vmap(
             _place(x, d, w, size, where, explicit) for x, d, w in zip(outs, out_dims, wanted, strict=True)
         ]
         return tree.unflatten(out_tree[0], placed)
+
+    def over_refs(aside: SetAside, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call that is given refs: of those that are mapped each example sees its part."""
+        axes = _axes_of_leaves(in_axes, args, kwargs)
+        of_refs = [axes[i] for i in aside.places]
+        pure = aside.pure([axis is not None for axis in of_refs])
+        mapped = [r for r, axis in zip(aside.refs, of_refs, strict=True) if axis is not None]
+        at = [axis for axis in of_refs if axis is not None]
+        positional = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
+        over = vmap(pure, (at, *positional), (out_axes, at), axis_name, axis_size, spmd_axis_name, lanes)
+        result, values = over(values_of(mapped), *aside.args, **aside.kwargs)
+        write_all(mapped, values)
+        return result
 
     return update_wrapper(vmap_f, fun)
 

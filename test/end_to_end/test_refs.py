@@ -70,9 +70,119 @@ def program(lib, np_):
     return seen
 
 
+def program_of_given_refs(lib, np_):
+    """What is seen of refs that functions of transformations are given."""
+    seen = []
+    r, s = lib.new_ref(np_.arange(6.0).reshape(3, 2)), lib.new_ref(np_.ones(3))
+
+    def scaled(row, x):
+        row[0] += x
+        row[1:] = row[1:] * s[0]
+        return row[...].sum()
+
+    seen += [lib.vmap(scaled)(r, np_.arange(3.0)), r[...]]
+    seen += [lib.jit(lib.vmap(lambda col, x: col.set(x * col[...]), in_axes=(1, 0)))(r, np_.arange(2.0)), r[...]]
+
+    def step(total, x):
+        row, y = x
+        old = row.swap(np_.full(2, y))
+        return total + old.sum(), row[0]
+
+    for reverse in (False, True):
+        seen += [*lib.lax.scan(step, 0.0, (r, np_.arange(1.0, 4.0)), reverse=reverse), r[...]]
+
+    def add(row, x):
+        row[0] += x
+        s[1] = x
+        return row[0].sum()
+
+    for pred in (True, False):
+        seen += [lib.lax.cond(pred, add, lambda row, x: x, r, 2.0), r[...], s[...]]
+    branches = [add, add, lambda row, x: row.addupdate(np_.full(2, x), (1, np_.array([0, 0]))) or x]
+    seen += [lib.jit(lambda i: lib.lax.switch(i, branches, r, 3.0))(2), r[...]]
+
+    counts = lib.new_ref(0.0, kind="no_grad_no_remat")
+
+    @lib.checkpoint
+    def counted(x, ref):
+        ref[...] += x * x
+        counts[...] += 1
+        return np_.sin(x) * x
+
+    given = lib.new_ref(1.0, kind="no_grad_no_remat")
+    seen += [lib.grad(counted)(2.0, given), given[...], counts[...]]
+    seen += [lib.jit(lib.grad(counted))(3.0, given), given[...], counts[...]]
+
+    @lib.custom_vjp
+    def stash(ref, x):
+        return x
+
+    stash.defvjp(lambda ref, x: (x, ref), lambda ref, g: (lib.ref.set(ref, ..., g), g))
+    grads = lib.new_ref(0.0)
+
+    def loss(ref, x):
+        return np_.sin(stash(ref, np_.sin(x)))
+
+    for f in (loss, lib.jit(loss), lib.checkpoint(loss)):
+        seen += [lib.grad(f, 1)(grads, 1.5), grads[...]]
+        grads[...] = 0.0
+        seen += [lib.jit(lib.grad(f, 1))(grads, 0.5), grads[...]]
+        grads[...] = 0.0
+    part = r.at[1:]
+    part[0] = part[1] * 2
+    part.at[1][...] += 3.0
+    seen += [part[...], r[...], np.asarray(part.shape)]
+    y, same = lib.lax.optimization_barrier((np_.ones(2), r))
+    assert same is r
+    return seen
+
+
 def test_what_programs_see_of_refs():
     for i, (got, want) in enumerate(zip(program(lamina, jnp), program(jax, xnp), strict=True)):
         np.testing.assert_array_equal(got, want, err_msg=f"number {i}")
+
+
+def test_what_functions_see_of_refs_given():
+    got, want = program_of_given_refs(lamina, jnp), program_of_given_refs(jax, xnp)
+    for i, (a, b) in enumerate(zip(got, want, strict=True)):
+        assert (a is None) == (b is None)
+        if a is not None:
+            np.testing.assert_allclose(a, b, rtol=1e-6, err_msg=f"number {i}")
+
+
+def mistakes_with_refs(lib, np_):
+    """Which wrong uses are refused, by ValueError."""
+    r = lib.new_ref(np_.zeros(3))
+    custom = lib.custom_vjp(lambda x: r)
+    custom.defvjp(lambda x: (x, None), lambda _, g: (g,))
+    made = lib.custom_vjp(lambda x: x)
+    made.defvjp(lambda x: (x, lib.new_ref(x)), lambda _, g: (g,))
+    return [
+        (lambda: lib.vmap(lambda a, b: None)(r, r), "one reference"),
+        (lambda: lib.lax.cond(True, lambda a, b: 0, lambda a, b: 1, r, r), "at both"),
+        (lambda: lib.lax.cond(True, lambda a: r[0], lambda a: 1.0, r), "closed over and passed as the argument a"),
+        (lambda: lib.lax.scan(lambda c, x: (r[0] + x[...], None), 0.0, r), "closed over and passed as the argument x"),
+        (lambda: lib.jit(lambda a: a[...] + r[...])(r), "closed over and passed as the argument a"),
+        (lambda: lib.lax.scan(lambda c, x: (lib.new_ref(c), x), 0, np_.arange(3)), "for scan returned a mutable array"),
+        (lambda: lib.lax.cond(True, lambda: r, lambda: r), "for cond returned a mutable array"),
+        (lambda: lib.jit(lib.new_ref)(1.0), "was created on line"),
+        (lambda: custom(1.0), "returned a mutable array"),
+        (lambda: lib.grad(made)(1.0), "custom_vjp fwd function"),
+    ]
+
+
+def test_mistakes_with_refs_given():
+    with jax._src.config.mutable_array_checks(True):
+        for lib, np_ in ((lamina, jnp), (jax, xnp)):
+            for wrong, text in mistakes_with_refs(lib, np_):
+                with pytest.raises(ValueError, match=text):
+                    wrong()
+    late = lamina.new_ref(jnp.zeros(2))
+    stash = lamina.custom_vjp(lambda ref, x: x)
+    stash.defvjp(lambda ref, x: (x, ref), lambda ref, g: (lamina.ref.set(ref, ..., g), g))
+    loss = lambda x: lamina.lax.scan(lambda c, ref: (stash(ref, c), None), x, late)[0]  # noqa: E731
+    with pytest.raises(ValueError, match="returned, as by a rule of derivatives"):
+        lamina.grad(loss)(1.0)
 
 
 def test_types_and_mistakes():
@@ -89,7 +199,7 @@ def test_types_and_mistakes():
         lamina.jit(lambda a: a)(r)
     with pytest.raises(TypeError):
         jnp.sin(r)
-    with pytest.raises(ValueError, match="outside of the transformation"):
+    with pytest.raises(ValueError, match="unbatched array reference"):
         lamina.vmap(lambda x: r.__setitem__(0, x))(jnp.arange(2.0))
     with pytest.raises(ValueError, match="outside of the transformation"):
         lamina.grad(lambda x: (r.__setitem__(0, x), x)[1])(1.0)

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from lamina.control_flow.jit_call import with_calls_inlined
+from lamina.control_flow.mutation import SetAside, keeping_refs, values_of, write_all
 from lamina.control_flow.residuals import hoist_consts
 from lamina.control_flow.static_arguments import split_static
 from lamina.control_flow.tracing import avals_of, check_callable, debug_info, trace_function
 from lamina.control_flow.varying import aligns_call
-from lamina.core import tree
+from lamina.core import refs, tree
 from lamina.core.jaxpr import (
     ClosedJaxpr,
     Jaxpr,
@@ -120,13 +121,20 @@ def checkpoint(
         if is_evaluating():
             return fun(*args, **kwargs)
         call, dynamic = split_static(fun, args, kwargs, static_argnums, static_argnames)
+        if refs.alive:
+            SetAside(fun, "checkpoint", args, kwargs)  # none is there twice
+            dynamic = keeping_refs(dynamic)
         leaves, in_tree = tree.flatten(dynamic)
-        closed, consts, out_tree = trace_function(
-            call,
-            in_tree,
-            avals_of(leaves, "checkpoint"),
-            debug_info(fun, "checkpoint", args, kwargs),
-        )
+        avals, info = avals_of(leaves, "checkpoint"), debug_info(fun, "checkpoint", args, kwargs)
+        with refs.recording() as found:
+            closed, consts, out_tree = trace_function(call, in_tree, avals, info)
+        if found.kept:  # their rules write to refs: in a second computation they would do so once more
+            return fun(*args, **kwargs)
+        if found.written:
+            of_values = checkpoint(refs.lifted(call, found.used), prevent_cse=prevent_cse, policy=policy)
+            result, values = of_values(values_of(found.used), *dynamic)
+            write_all(found.used, values)
+            return result
         outs = checkpoint_p.bind(
             *consts,
             *leaves,

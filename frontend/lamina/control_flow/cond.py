@@ -14,7 +14,7 @@ from lamina.control_flow.carry import difference_of_types
 from lamina.control_flow.cond_reverse import dce, partial_eval, transpose
 from lamina.control_flow.kept_carry import own_array
 from lamina.control_flow.lanes import lanes, runs_in_lanes
-from lamina.control_flow.mutation import values_of, write_all, written_by
+from lamina.control_flow.mutation import SetAside, used_by, values_of, watched, write_all
 from lamina.control_flow.residuals import hoist_consts
 from lamina.control_flow.tracing import avals_of, debug_info, trace_function
 from lamina.control_flow.varying import cast, retyped, varying
@@ -160,17 +160,26 @@ def _bind_branches(
     what: str, index: Any, branches: Sequence[Callable[..., Any]], operands: Any
 ) -> Any:
     if refs.alive:
-        written = list({id(r): r for f in branches for r in written_by(f, what, *operands)}.values())
-        if written:
-            with_refs = _for_each(lambda f: refs.lifted(f, written), branches)
-            out, values = _bind_branches(what, index, with_refs, (values_of(written), *operands))
-            write_all(written, values)
+        asides = _for_each(lambda f: SetAside(f, what, operands, {}), branches)
+        if given := asides[0].refs:
+            values, bare = values_of(given), asides[0].args
+            pure = _for_each(lambda aside: aside.pure(), asides)
+            for aside, f in zip(asides, pure, strict=True):
+                aside.check_used(used_by(f, what, values, *bare).used)
+            out, values = _bind_branches(what, index, pure, (values, *bare))
+            write_all(given, values)
             return out
     leaves, in_tree = tree.flatten(tuple(operands))
     in_avals = avals_of(leaves, what)
-    traced = _for_each(
-        lambda f: trace_function(f, in_tree, in_avals, debug_info(f, f"{what} branch")), branches
+    seen = _for_each(
+        lambda f: watched(lambda: trace_function(f, in_tree, in_avals, debug_info(f, f"{what} branch"))), branches
     )
+    if written := list({id(ref): ref for _, of_branch in seen for ref in of_branch}.values()):
+        with_refs = _for_each(lambda f: refs.lifted(f, written), branches)
+        out, values = _bind_branches(what, index, with_refs, (values_of(written), *operands))
+        write_all(written, values)
+        return out
+    traced = [t for t, _ in seen]
     out_trees = [t for _, _, t in traced]
     names = (
         ("false_fun", "true_fun")

@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from lamina.control_flow.jit_call import transpose_call
+from lamina.control_flow.mutation import SetAside, keeping_refs
 from lamina.control_flow.residuals import hoist_consts
 from lamina.control_flow.static_arguments import resolve_keywords
 from lamina.control_flow.tracing import avals_of, debug_info, trace_function
-from lamina.core import dtypes, tree
+from lamina.core import dtypes, refs, tree
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from lamina.core.source_info import at_places
@@ -149,7 +150,9 @@ class Call:
         self.n_args = len(full)
         self.static = {i: full[i] for i in sorted(nums)}
         self.dynamic = tuple(x for i, x in enumerate(full) if i not in nums)
-        self.leaves, self.in_tree = tree.flatten(self.dynamic)
+        if refs.alive and (given := SetAside(rule.fun, type(rule).__name__, tuple(full), {}).refs):
+            refs.keep(given)
+        self.leaves, self.in_tree = tree.flatten(keeping_refs(self.dynamic) if refs.alive else self.dynamic)
         traced = self._lift() if lifts and self.static else []
         self.leaves, self.lifted = traced + self.leaves, len(traced)
         self.rule = rule

@@ -19,7 +19,9 @@ from lamina.control_flow.custom_rule import (
     shapes_of,
 )
 from lamina.control_flow.custom_vjp_rules import Backward, Forward, custom_vjp_call_p
-from lamina.core import dtypes, tree
+from lamina.control_flow.mutation import keeping_refs
+from lamina.control_flow.tracing import refuse_refs
+from lamina.core import dtypes, refs, tree
 from lamina.core import tree as pytrees
 from lamina.core.avals import ShapedArray, same_type
 from lamina.core.library import library
@@ -217,7 +219,10 @@ class custom_vjp(CustomRule[P, R]):
                     "should typically not be indicated as nondiff_argnums."
                 )
         if is_evaluating():
-            return self.fun(*call.merged(call.dynamic))  # type: ignore[call-arg]
+            result = self.fun(*call.merged(call.dynamic))  # type: ignore[call-arg]
+            if refs.alive:
+                refuse_refs(tree.leaves(result), self.__name__, "custom_vjp")
+            return result
         run, types, consts = call.prepared("custom_vjp")
         values = [*consts, *call.leaves]
         call.forget_values()
@@ -258,6 +263,7 @@ def _flat_forward(
         given: list[Any] = list(primals)
         if custom.symbolic_zeros:
             given = [CustomVJPPrimal(x, p) for x, p in zip(primals, perturbed, strict=True)]
+        before = list(refs.alive)
         result = run_rule(fwd, *call.merged(tree.unflatten(call.in_tree, given)))
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise TypeError(f"{pair}of a pair the fwd rule produced {result}.{place_of(fwd)}")
@@ -277,12 +283,26 @@ def _flat_forward(
                 f"    {shapes_of(outs)}\nwhile the custom_vjp-decorated function {name} had output "
                 f"shapes/dtypes of:\n    {', '.join(a.str_long() for a in out_avals)}{place_of(fwd)}"
             )
-        residuals, res_tree = tree.flatten(result[1])
+        refuse_refs(outs, function_name(fwd), "custom_vjp")
+        if refs.alive:
+            _check_residuals(fwd, result[1], before)
+        residuals, res_tree = tree.flatten(keeping_refs(result[1]) if refs.alive else result[1])
         in_avals = [get_aval(x) for x in primals]
         backward = _flat_backward(custom, call, out_tree, res_tree, in_avals, perturbed)
         return outs, residuals, backward
 
     return forward
+
+
+def _check_residuals(fwd: Callable[..., Any], residuals: Any, before: Sequence[refs.Ref]) -> None:
+    """Raises ValueError where a forward rule keeps a ref that it made: nobody else could see what is written
+    there. The others were there before."""
+    for x in tree.leaves(residuals):
+        if isinstance(x, refs.Ref) and not any(x is ref for ref in before):
+            raise ValueError(
+                f"custom_vjp fwd function {function_name(fwd)} returned a mutable array reference of type {x.aval} "
+                f"as a residual that is none of its arguments: it {x.origin()}. Return what is in it: ref[...]."
+            )
 
 
 def _flat_backward(
@@ -346,6 +366,8 @@ def _cotangents(bwd: Any, given: Any, in_tree: Any, in_avals: Sequence[ShapedArr
         given = tuple(given)
     marked = tree.map(lambda x: _ABSENT if x is None else x, given, is_leaf=lambda x: x is None)
     example = tree.unflatten(in_tree, list(range(len(in_avals))))
+    if refs.alive:  # of which nobody asks for cotangents
+        example = tree.map(lambda x: None if isinstance(x, refs.Ref) else x, example)
     try:
         spread = _spread(None if given is None else marked, example)
     except ValueError:

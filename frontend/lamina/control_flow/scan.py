@@ -10,7 +10,14 @@ import numpy as np
 from lamina import config
 from lamina.control_flow.carry import check_carry, promote_weak_carry
 from lamina.control_flow.kept_carry import join_kept, kept_as_constants, kept_carry, split_kept
-from lamina.control_flow.mutation import step_with, values_of, write_all, written_by
+from lamina.control_flow.mutation import (
+    SetAside,
+    step_with,
+    used_by,
+    values_of,
+    watched,
+    write_all,
+)
 from lamina.control_flow.scan_rules import scan_p
 from lamina.control_flow.tracing import avals_of, debug_info, trace_function
 from lamina.core import refs, tree
@@ -95,21 +102,20 @@ def scan(
     """
     if not callable(f):
         raise TypeError("lax.scan: f argument should be a callable.")
+    if refs.alive and (aside := SetAside(f, "scan", (init, xs), {})).refs:
+        return _scan_refs(aside, init, length, reverse, unroll)
     xs_flat, xs_tree = tree.flatten(xs)
     n = _scan_length(xs, xs_flat, length)
     if config.disable_jit.value:
         return _python_scan(f, init, xs_flat, xs_tree, n, reverse)
     xs_avals = avals_of(xs_flat, "scan")
     x_avals = [a.without_axis(0) for a in xs_avals]
-    if refs.alive:
-        found = written_by(f, "scan", init, tree.unflatten(xs_tree, x_avals))
-        if found:
-            carry, ys = scan(
-                step_with(f, found), (init, values_of(found)), xs, length, reverse, unroll
-            )
-            write_all(found, carry[1])
-            return carry[0], ys
-    closed, consts, init_flat, ys_tree = _traced_body(f, init, xs, x_avals)
+    body, written = _traced_body(f, init, xs, x_avals)
+    if body is None:
+        carry, ys = scan(step_with(f, written), (init, values_of(written)), xs, length, reverse, unroll)
+        write_all(written, carry[1])
+        return carry[0], ys
+    closed, consts, init_flat, ys_tree = body
     n_carry = len(init_flat)
     if not isinstance(unroll, bool | int | np.integer) or unroll < 0:
         raise ValueError(f"`unroll` must be a `bool` or a non-negative `int`, got {unroll!r}.")
@@ -138,11 +144,40 @@ def scan(
     )
 
 
+def _scan_refs(
+    aside: SetAside, init: Any, length: int | None, reverse: bool, unroll: int | bool
+) -> tuple[Any, Any]:
+    """scan over refs: a step is given a slice of each as a ref, and what it leaves there is put back."""
+    pure = aside.pure()
+    bare_init, bare_xs = aside.args
+    in_carry = len([x for x in tree.leaves(init) if isinstance(x, refs.Ref)])
+    values = values_of(aside.refs)
+    if in_carry:
+        aside.check_used(used_by(pure, "scan", values, bare_init, bare_xs).used)
+        raise ValueError(
+            f"scan: the carry may not hold refs, but {aside.names[0]} is one of type {aside.refs[0].aval}. Close "
+            "over the ref, or give it in xs to see a slice of it in each step"
+        )
+
+    def step(carry: Any, x: Any) -> Any:
+        result, after = pure(x[0], carry, x[1])
+        if type(result) is not tuple or len(result) != 2:
+            return result  # scan says what is wrong
+        return result[0], (result[1], after)
+
+    sliced = [get_aval(v).without_axis(0) if get_aval(v).shape else v for v in values]
+    x_avals = tree.map(lambda x: get_aval(x).without_axis(0), bare_xs)
+    aside.check_used(used_by(step, "scan", bare_init, (sliced, x_avals)).used)
+    carry, (ys, after) = scan(step, bare_init, (values, bare_xs), length, reverse, unroll)
+    write_all(aside.refs, after)
+    return carry, ys
+
+
 def _traced_body(
     f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, x_avals: list[ShapedArray]
-) -> tuple[ClosedJaxpr, list[Any], list[Any], tree.PyTreeDef]:
+) -> tuple[tuple[ClosedJaxpr, list[Any], list[Any], tree.PyTreeDef] | None, list[refs.Ref]]:
     """The jaxpr of a step and what f closes over; the first carry, of the types that steps keep; the
-    structure of a y."""
+    structure of a y. Or None, and the refs from outside that f writes."""
     init_flat, init_tree = tree.flatten(init)
     in_tree = tree.structure((init, xs))
 
@@ -160,7 +195,9 @@ def _traced_body(
         return closed, consts, children
 
     avals = avals_of(init_flat, "scan")
-    closed, consts, (carry_tree, ys_tree) = trace(avals)
+    (closed, consts, (carry_tree, ys_tree)), written = watched(lambda: trace(avals))
+    if written:
+        return None, written
     init_flat, new_avals = promote_weak_carry(
         init_flat, avals, closed.out_avals[: carry_tree.num_leaves], carry_tree == init_tree
     )
@@ -169,7 +206,7 @@ def _traced_body(
         closed, consts, (carry_tree, ys_tree) = trace(avals)
     out = closed.out_avals[: carry_tree.num_leaves]
     check_carry("scan body", closed.jaxpr.debug_info, carry_tree, init_tree, out, avals)
-    return closed, consts, init_flat, ys_tree
+    return (closed, consts, init_flat, ys_tree), []
 
 
 def _shown(out_tree: tree.PyTreeDef, avals: Sequence[ShapedArray]) -> str:

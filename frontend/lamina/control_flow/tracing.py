@@ -11,6 +11,7 @@ from lamina.core import tree
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr, DebugInfo, close_jaxpr, convert_constvars
 from lamina.core.library import library
+from lamina.core.refs import Ref
 from lamina.core.trace import get_aval, has_no_value, is_array_like
 from lamina.core.wrapping import function_name, location_of
 from lamina.interpreters.staging import trace_to_jaxpr
@@ -74,8 +75,20 @@ def _positional_names(
     return [p.name for p in parameters if p.kind in kinds], star
 
 
-def check_outputs(leaves: Sequence[Any], fun_name: str) -> None:
-    """Raises TypeError if a function (by its name and place) returned what is not an array."""
+def refuse_refs(leaves: Sequence[Any], fun_name: str, what: str) -> None:
+    """Raises ValueError if a function that is traced for something returned a ref."""
+    for x in leaves:
+        if isinstance(x, Ref):
+            raise ValueError(
+                f"function {fun_name} traced for {what} returned a mutable array reference of type {x.aval}, but "
+                "mutable array references cannot be returned. Return what is in it: ref[...].\n\n"
+                f"The returned mutable array {x.origin()}."
+            )
+
+
+def check_outputs(leaves: Sequence[Any], fun_name: str, what: str = "jit") -> None:
+    """Raises TypeError if a function (by its name and place) returned what is not an array, ValueError for a ref."""
+    refuse_refs(leaves, fun_name, what)
     for x in leaves:
         if not is_array_like(x) and not has_no_value(x):
             raise TypeError(
@@ -97,7 +110,7 @@ def trace_function(
     def flat(*leaves: Any) -> list[Any]:
         out = fun(*tree.unflatten(in_tree, leaves))
         flat_out, treedef = tree.flatten(out)
-        check_outputs(flat_out, info.place())
+        check_outputs(flat_out, info.place(), info.kind.partition(" ")[0])
         out_tree.append(treedef)
         return flat_out
 

@@ -10,10 +10,10 @@ import numpy as np
 from lamina import config
 from lamina.control_flow.carry import check_carry, promote_weak_carry
 from lamina.control_flow.kept_carry import join_kept, kept_as_constants, kept_carry, split_kept
-from lamina.control_flow.mutation import loop_with, values_of, write_all, written_by
+from lamina.control_flow.mutation import loop_with, values_of, watched, write_all
 from lamina.control_flow.tracing import avals_of, debug_info, trace_function
 from lamina.control_flow.while_rules import while_p
-from lamina.core import refs, tree
+from lamina.core import tree
 from lamina.core.array_class import Array
 from lamina.core.array_likes import ArrayLike
 from lamina.core.avals import ShapedArray
@@ -58,13 +58,6 @@ def while_loop(
         while cond_fun(val):
             val = body_fun(val)
         return val
-    if refs.alive and (found := written_by(body_fun, "while_loop", init_val)):
-        test = loop_with(cond_fun, found)
-        result, values = while_loop(
-            lambda s: test(s)[0], loop_with(body_fun, found), (init_val, values_of(found))
-        )
-        write_all(found, values)
-        return result
     init, in_tree = tree.flatten((init_val,))
     value_tree = tree.structure(init_val)
     avals = avals_of(init, "while_loop")
@@ -74,7 +67,14 @@ def while_loop(
             body_fun, in_tree, avals, debug_info(body_fun, "while_loop body", (init_val,))
         )
 
-    body, body_consts, body_tree = trace_body(avals)
+    (body, body_consts, body_tree), written = watched(lambda: trace_body(avals))
+    if written:
+        test = loop_with(cond_fun, written)
+        result, values = while_loop(
+            lambda s: test(s)[0], loop_with(body_fun, written), (init_val, values_of(written))
+        )
+        write_all(written, values)
+        return result
     init, new_avals = promote_weak_carry(init, avals, body.out_avals, body_tree == value_tree)
     if new_avals != avals:
         avals = new_avals

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from lamina.core import source_info
 from lamina.core.avals import AbstractValue, ShapedArray
 from lamina.core.trace import Trace, Tracer, current_trace, get_aval
 
@@ -28,6 +29,7 @@ class AbstractRef(AbstractValue):
     dtype = property(lambda self: self.inner_aval.dtype)
     ndim = property(lambda self: self.inner_aval.ndim)
     size = property(lambda self: self.inner_aval.size)
+    sharding = property(lambda self: self.inner_aval.sharding)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, AbstractRef) and self.inner_aval == other.inner_aval
@@ -40,13 +42,19 @@ class AbstractRef(AbstractValue):
 
 
 class Ref:
-    """An array that can be changed: `ref[...]`, `ref[i]`, `ref[i] = x`, `ref[i] += x`."""
+    """An array that can be changed: `ref[...]`, `ref[i]`, `ref[i] = x`, `ref[i] += x`.
 
-    __slots__ = ("__weakref__", "_home", "_value")
+    argument   what the argument is called that it stands for, where it stands for one.
+    by_values  derivatives take no notice of what is written to it.
+    """
 
-    def __init__(self, value: Any) -> None:
+    __slots__ = ("__weakref__", "_ended", "_home", "_origin", "_value", "by_values")
+
+    def __init__(self, value: Any, argument: str | None = None, by_values: bool = False) -> None:
         alive.add(self)
-        self._value, self._home = value, current_trace()
+        self._value, self._home, self.by_values = value, current_trace(), by_values
+        self._origin = argument or source_info.current()
+        self._ended = False
         for watcher in _watchers.stack:
             if isinstance(watcher, Recording):
                 watcher.born.append(self)
@@ -70,6 +78,17 @@ class Ref:
         """Where the value lies."""
         return self.read().sharding
 
+    @property
+    def at(self) -> _At:
+        """ref.at[i] is a ref of that part: `ref.at[1:3][0] = x`."""
+        return _At(self)
+
+    def origin(self) -> str:
+        """Where it came from, for messages."""
+        if isinstance(self._origin, str):
+            return f"was passed in as the argument {self._origin}"
+        return f"was created on line {self._origin.summary()}"
+
     def read(self) -> Any:
         """The value."""
         if self._value is None:
@@ -88,9 +107,23 @@ class Ref:
             raise ValueError(
                 f"Invalid shape for `swap`. Ref shape: {have.shape}. Value shape: {given.shape}."
             )
-        if not _tell(self, True) and isinstance(value, Tracer):
+        if self._ended:
+            raise ValueError(
+                f"a ref that {self.origin()} is written after the function that it was given to returned, as by a "
+                "rule of derivatives within scan, cond or vmap: nobody would see it. Let the rule's function be "
+                "outside of them"
+            )
+        told = _tell(self, True)
+        if self.by_values:
+            value = _undifferentiated(value, self._home)
+        if not told and isinstance(value, Tracer):
             _check_home(self, value)
         self._value = value
+
+    def end(self) -> Any:
+        """The value, after which nothing may be written."""
+        self._ended = True
+        return self.read()
 
     def free(self) -> None:
         """Gives the array up: the ref can't be used any more."""
@@ -116,10 +149,24 @@ class Ref:
             )
         self.write(old.at[index].set(value))
 
-    def addupdate(self, index: Any, value: Any) -> None:
-        """ref[index] += value, adding up where an index is there twice."""
+    def get(self, idx: Any = ...) -> Any:
+        """ref[idx], or all of it."""
+        return self[idx]
+
+    def set(self, value: Any, idx: Any = ...) -> None:
+        """ref[idx] = value."""
+        self[idx] = value
+
+    def swap(self, value: Any, idx: Any = ...) -> Any:
+        """ref[idx] as it was, with value in its place."""
+        old = self[idx]
+        self[idx] = value
+        return old
+
+    def addupdate(self, value: Any, idx: Any = ...) -> None:
+        """ref[idx] += value, adding up where an index is there twice."""
         value, old = self._like(value), self.read()
-        self.write(old + value if index is Ellipsis else old.at[index].add(value))
+        self.write(old + value if idx is Ellipsis else old.at[idx].add(value))
 
     def _like(self, value: Any) -> Any:
         """What is written, which takes the ref's dtype where it is a Python number."""
@@ -136,6 +183,66 @@ class Ref:
         return f"Ref{str(self._value) if isinstance(self._value, Tracer) else repr(self._value)[5:]}"
 
 
+class RefView:
+    """A part of a ref, which reads and writes there."""
+
+    __slots__ = ("_index", "_whole")
+
+    def __init__(self, whole: Ref | RefView, index: Any) -> None:
+        self._whole, self._index = whole, index
+
+    @property
+    def aval(self) -> AbstractRef:
+        return AbstractRef(get_aval(self.read()))
+
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+    ndim = property(lambda self: self.aval.ndim)
+    size = property(lambda self: self.aval.size)
+
+    @property
+    def at(self) -> _At:
+        """As that of a ref."""
+        return _At(self)
+
+    @property
+    def ref(self) -> Ref:
+        """The ref that it is a part of."""
+        whole = self._whole
+        return whole if isinstance(whole, Ref) else whole.ref
+
+    def read(self) -> Any:
+        """What is there."""
+        return self._whole[self._index]
+
+    def __getitem__(self, index: Any) -> Any:
+        value = self.read()
+        return value if index is Ellipsis else value[index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._whole[self._index] = value if index is Ellipsis else self.read().at[index].set(value)
+
+    def addupdate(self, value: Any, idx: Any = ...) -> None:
+        """As that of a ref."""
+        if idx is Ellipsis:
+            self._whole.addupdate(value, self._index)
+        else:
+            self[...] = self.read().at[idx].add(value)
+
+    def __repr__(self) -> str:
+        return f"{self._whole!r}.at[{self._index!r}]"
+
+
+class _At:
+    __slots__ = ("_whole",)
+
+    def __init__(self, whole: Ref | RefView) -> None:
+        self._whole = whole
+
+    def __getitem__(self, index: Any) -> RefView:
+        return RefView(self._whole, index)
+
+
 alive: weakref.WeakSet[Ref] = weakref.WeakSet()
 """The refs there are: where there is none, nobody looks for uses of one."""
 
@@ -144,6 +251,7 @@ class Recording:
     """The refs from outside that functions have used, and those that they have written."""
 
     def __init__(self) -> None:
+        self.kept = False  # whether rules of the user's were given refs
         self.born: list[Ref] = []
         self.used: list[Ref] = []
         self.written: list[Ref] = []
@@ -158,6 +266,13 @@ class Recording:
         if writes and not any(x is ref for x in self.written):
             self.written.append(ref)
         return True
+
+
+def keep(kept: Sequence[Ref]) -> None:
+    """Tells who records that a rule of the user's keeps refs, which it may write when derivatives are taken."""
+    for watcher in _watchers.stack:
+        if isinstance(watcher, Recording):
+            watcher.kept = True
 
 
 class _Shield:
@@ -221,14 +336,30 @@ def lifted(fun: Callable[..., Any], refs: Sequence[Ref]) -> Callable[..., Any]:
     return call
 
 
+def _undifferentiated(value: Any, home: Trace | None) -> Any:
+    """A value without the tangents that it has above a ref's home."""
+    while isinstance(value, Tracer) and value._trace is not home:
+        primal = getattr(value, "primal", None)
+        if primal is None:
+            return value
+        value = primal
+    return value
+
+
 def _check_home(ref: Ref, value: Tracer) -> None:
     """Raises where a value belongs to a transformation within which the ref was not made."""
     trace: Trace | None = value._trace
     while trace is not None and trace is not ref._home:
         trace = trace.parent
     if trace is ref._home and value._trace is not ref._home:
-        raise ValueError(
-            f"{type(value).__name__} {get_aval(value)} is written to a ref that was made outside of "
-            "the transformation that traces it. Make the ref inside the transformed function, or give "
-            "the value back as a result."
+        batched = "(vmap)" in value._trace.name()
+        what = (
+            "a value that differs within the batch is written to an unbatched array reference, made outside "
+            "of the vmap. Give the reference to the function as an argument that is mapped, or make it inside"
+            if batched
+            else f"{type(value).__name__} {get_aval(value)} is written to a ref that was made outside of the "
+            "transformation that traces it. Move the array reference into the transformed function, give it "
+            "to it as an argument, or give the value back as a result; what is made with "
+            "kind='no_grad_no_remat' takes values without their derivatives"
         )
+        raise ValueError(f"{what}. The ref {ref.origin()}.")

@@ -65,7 +65,7 @@ class RefAccum(GradAccum):
             return
         if self.ref is None:
             self.inst()
-        self.ref.addupdate(..., x)
+        self.ref.addupdate(x)
 
     def freeze(self) -> Any:
         return Zero(self.aval) if self.ref is None else self.ref.read()

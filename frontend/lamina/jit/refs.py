@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from lamina import config, tree_util
-from lamina.control_flow.mutation import used_by, values_of, write_all
+from lamina import config
+from lamina.control_flow.mutation import Absent, SetAside, used_by, values_of, write_all
 from lamina.core import tree
 from lamina.core.refs import Ref, lifted, recording
 from lamina.core.source_info import current
-from lamina.core.trace import get_aval, is_array_like
-from lamina.core.wrapping import wraps
+from lamina.core.trace import get_aval, is_array_like, is_evaluating
 from lamina.jit.options import JitOptions
 from lamina.jit.traces import trace_call
+from lamina.records import Record
+from lamina.runtime import register_node
 
-_known: weakref.WeakKeyDictionary[Any, dict[Any, tuple[list[Ref], Any]]] = (
-    weakref.WeakKeyDictionary()
-)
+register_node(Absent, Absent.flatten)
+
 _without: weakref.WeakSet[Any] = weakref.WeakSet()  # functions made here, that use no refs
 
 
-class _Absent:
-    """Stands where a ref was given; holds nothing."""
+class _Memory(Record):
+    """What is known of a jitted function for one kind of arguments."""
+
+    captured: Sequence[Ref]
+    pure: Callable[..., Any] | None  # the function of values, jitted; None where it uses no refs
+    kept: bool  # whether rules of the user's keep refs
 
 
-_ABSENT = _Absent()
-tree_util.register_pytree_node(_Absent, lambda _: ((), None), lambda *_: _ABSENT)
+_known: weakref.WeakKeyDictionary[Any, dict[Any, _Memory]] = weakref.WeakKeyDictionary()
 
 
 def with_refs(
@@ -40,41 +43,33 @@ def with_refs(
     """
     if options.fun in _without:
         return None
+    aside = SetAside(options.fun, "jit", args, kwargs)
     leaves, in_tree = tree.flatten((args, kwargs))
-    places = [i for i, x in enumerate(leaves) if isinstance(x, Ref)]
-    given = [leaves[i] for i in places]
-    if len({id(ref) for ref in given}) != len(given):
-        raise ValueError(
-            "only one reference to a mutable array may be passed as an argument to a function, but "
-            f"when tracing {options.name} for jit one was passed twice"
-        )
+    memory: dict[Any, _Memory] = {}
+    key: Any = None
+    found = None
     try:
-        memory = _known.setdefault(options.fun, {})
         key = (in_tree, tuple(map(_kind, leaves)), options.static_argnums, config.trace_key())
-        captured, pure = memory.get(key) or (None, None)
+        memory = _known.setdefault(options.fun, memory)
+        found = memory.get(key)
     except OverflowError:  # what is no argument of any function
         return None
     except TypeError:  # can't be remembered: found out each time
-        memory, key, captured, pure = {}, None, None, None
-    if captured is None:
-        fun = _without_refs_given(options, in_tree, places)
-        if places:
-            rest = [_ABSENT if i in places else x for i, x in enumerate(leaves)]
-            captured = _captured(options, fun, given, in_tree, rest)
-        else:
-            captured = _captured_by_trace(options, args, kwargs)
-        if captured or places:
-            pure = _pure(options, fun, captured)
-        memory[key] = captured, pure
+        memory, key = {}, None
+    if found is None:
+        found = memory[key] = _seen(options, aside, args, kwargs)
+    if found.kept and not is_evaluating():
+        # What its rules write when derivatives are taken is written to the refs themselves.
+        return lambda: options.fun(*args, **kwargs)
+    pure = found.pure
     if pure is None:
         return None
 
     def call() -> Any:
-        bare = [_ABSENT if i in places else x for i, x in enumerate(leaves)]
-        rest, named = tree.unflatten(in_tree, bare)
-        everyone = [*given, *captured]
-        result, values = pure((values_of(given), values_of(captured)), *rest, **named)
-        write_all(everyone, values)
+        bare, named = (aside.args, aside.kwargs) if aside.refs else (args, kwargs)
+        values = (values_of(aside.refs), values_of(found.captured))
+        result, after = pure(values, *bare, **named)
+        write_all([*aside.refs, *found.captured], after)
         return result
 
     return call
@@ -82,54 +77,37 @@ def with_refs(
 
 def _kind(leaf: Any) -> Any:
     if isinstance(leaf, Ref):
-        return leaf.aval
+        return leaf.aval, leaf.by_values
     return get_aval(leaf) if is_array_like(leaf) else leaf
 
 
-def _without_refs_given(options: JitOptions, in_tree: Any, places: list[int]) -> Any:
-    """(values of the refs given, *args, **kwargs without them) -> (result, values afterwards)."""
-
-    def fun(values: Any, *args: Any, **kwargs: Any) -> Any:
-        made = [Ref(value) for value in values]
-        flat = tree.flatten((args, kwargs), is_leaf=lambda x: x is _ABSENT)[0]
-        for place, ref in zip(places, made, strict=True):
-            flat[place] = ref
-        full, named = tree.unflatten(in_tree, flat)
-        result = options.fun(*full, **named)
-        if any(isinstance(x, Ref) for x in tree.leaves(result)):
-            raise ValueError(
-                f"function {options.name} traced for jit returned a mutable array reference, but "
-                "mutable array references cannot be returned. Return what is in it: ref[...]."
-            )
-        return result, [ref.read() for ref in made]
-
-    return wraps(options.fun)(fun)
-
-
-def _captured_by_trace(options: JitOptions, args: Any, kwargs: Any) -> list[Ref]:
-    """The refs that a function uses which is given none: seen by the trace that a call makes anyway."""
-    with recording() as found:
-        trace_call(options, args, kwargs)
-    return found.used
-
-
-def _captured(
-    options: JitOptions, fun: Any, given: list[Ref], in_tree: Any, rest: list[Any]
-) -> list[Ref]:
-    """The refs from outside that the function uses."""
-    args, kwargs = tree.unflatten(in_tree, rest)
-    dynamic = [x for i, x in enumerate(args) if i not in options.static_argnums]
-    named = {k: v for k, v in kwargs.items() if k not in options.static_argnames}
+def _seen(options: JitOptions, aside: SetAside, args: Any, kwargs: Any) -> _Memory:
+    """What a call does with refs. Where it is given none that is seen by the trace that a call makes anyway."""
+    if not aside.refs:
+        with recording() as found:
+            trace_call(options, args, kwargs)
+        pure = _pure(options, _given_none(options.fun), found.used) if found.used else None
+        return _Memory(found.used, pure, found.kept)
+    fun = aside.pure()
+    dynamic = [x for i, x in enumerate(aside.args) if i not in options.static_argnums]
+    named = {k: v for k, v in aside.kwargs.items() if k not in options.static_argnames}
 
     def call(values: Any, dynamic: Any, named: Any) -> Any:
         left = iter(dynamic)
-        full = [x if i in options.static_argnums else next(left) for i, x in enumerate(args)]
-        return fun(values, *full, **(kwargs | named))
+        full = [x if i in options.static_argnums else next(left) for i, x in enumerate(aside.args)]
+        return fun(values, *full, **(aside.kwargs | named))
 
-    return used_by(call, "jit", values_of(given), dynamic, named).used
+    found = used_by(call, "jit", values_of(aside.refs), dynamic, named)
+    aside.check_used(found.used)
+    return _Memory(found.used, _pure(options, fun, found.used), found.kept)
 
 
-def _pure(options: JitOptions, fun: Any, captured: list[Ref]) -> Any:
+def _given_none(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """(no values, *args, **kwargs) -> (fun's result, no values), for a function that is given no refs."""
+    return lambda _, *args, **kwargs: (fun(*args, **kwargs), [])
+
+
+def _pure(options: JitOptions, fun: Callable[..., Any], captured: list[Ref]) -> Callable[..., Any]:
     """The function of values, jitted."""
     from lamina.jit.function import jit
 

@@ -9,6 +9,7 @@ import numpy as np
 from lamina import lax
 from lamina.core import NOT_DIFFERENTIABLE, NOT_LINEAR, Primitive, Zero, dtypes, get_aval, tree
 from lamina.core.effects import Effect
+from lamina.core.refs import Ref
 from lamina.lax import hlo
 
 T = TypeVar("T")
@@ -33,13 +34,18 @@ def optimization_barrier(operand: T, /) -> T:
     """operand computed in full before any user of the result: the compiler moves nothing across,
     nor does it join what is on both sides.
 
-    operand  a tree of arrays.
+    operand  a tree of arrays; what is in refs is computed, too, and the refs are given back.
 
     >>> print(lax.optimization_barrier(jnp.array([1.0, 2.0])) + 1)
     [2. 3.]
     """
     leaves, treedef = tree.flatten(operand)
-    return tree.unflatten(treedef, optimization_barrier_p.bind(*leaves))
+    values = [x.read() if isinstance(x, Ref) else x for x in leaves]
+    values = optimization_barrier_p.bind(*values)
+    for x, value in zip(leaves, values, strict=True):
+        if isinstance(x, Ref):
+            x.write(value)
+    return tree.unflatten(treedef, [x if isinstance(x, Ref) else y for x, y in zip(leaves, values, strict=True)])
 
 
 def create_token(_: Any = None) -> Any:
