@@ -116,7 +116,11 @@ class Missing:
     __hash__ = object.__hash__
     __setitem__ = __delitem__ = _used
     __eq__ = __ne__ = __add__ = __radd__ = _used  # type: ignore[assignment]
-    __instancecheck__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __len__ = _used
+    __instancecheck__ = __lt__ = __le__ = __gt__ = __ge__ = _used
+
+    def __bool__(self) -> bool:
+        self._used()
+        return True
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name != "__mro__":
@@ -127,7 +131,8 @@ class Missing:
 
 # --- Helpers of the tests, as JAX's test_util has them ------------------------------------------------
 
-_HELPERS = ("test_util", "public_test_util", "test_warning_util", "test_loader", "internal_test_util.lax_test_util")
+_HELPERS = ("test_util", "public_test_util", "test_warning_util", "test_loader", "internal_test_util.lax_test_util",
+            "hypothesis_test_util")  # fmt: skip
 """Modules of JAX's inside that are made for tests, and are loaded from the checkout (the current folder)."""
 
 

@@ -21,6 +21,35 @@ from lamina.runtime.processes import current as current_processes
 _DLPACK_CPU, _DLPACK_CUDA, _DLPACK_CUDA_MANAGED = 1, 2, 13
 
 
+MEMORY_KINDS = ("device", "pinned_host", "unpinned_host")
+
+
+def check_memory_kind(kind: str | None, device: Device) -> None:
+    """Raises ValueError for a kind that no device has; None is the default's."""
+    if kind is not None and kind not in MEMORY_KINDS:
+        raise ValueError(
+            f"Could not find memory addressable by device {device.platform}: it can address the following memory "
+            f"kinds: {', '.join(MEMORY_KINDS)}. Got memory kind: {kind}"
+        )
+
+
+class Memory(Record):
+    """A kind of memory of a device. There is one memory: kinds are names for it."""
+
+    device: Device
+    kind: str
+
+    platform = property(lambda self: self.device.platform)
+    process_index = property(lambda self: self.device.process_index)
+
+    def addressable_by_devices(self) -> list[Device]:
+        """The device that it is of."""
+        return [self.device]
+
+    def __str__(self) -> str:
+        return f"{self.platform.upper()}_{self.device.id}({self.kind})"
+
+
 class Device(Record):
     """Where arrays live and compiled code runs: part of the CPU, or a GPU ("cuda")."""
 
@@ -52,6 +81,19 @@ class Device(Record):
             return {"bytes_in_use": total - free, "bytes_limit": total}
         pool = runtime.pool_stats()
         return {"bytes_in_use": pool["live_bytes"], "bytes_reserved": pool["cached_bytes"]}
+
+    def memory(self, kind: str) -> Memory:
+        """Its memory of a kind; ValueError for a kind that it does not have."""
+        check_memory_kind(kind, self)
+        return Memory(self, kind)
+
+    def default_memory(self) -> Memory:
+        """Where arrays are that nothing else was said of."""
+        return Memory(self, MEMORY_KINDS[0])
+
+    def addressable_memories(self) -> list[Memory]:
+        """A name for each kind that JAX has of it, all of one memory."""
+        return [Memory(self, kind) for kind in MEMORY_KINDS]
 
     def __lt__(self, other: Device) -> bool:
         return (self.platform, self.id) < (other.platform, other.id)

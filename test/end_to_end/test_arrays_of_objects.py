@@ -31,6 +31,9 @@ FUNCTIONS = [
     lambda x: jnp.matmul(jnp.eye(3), x), lambda x: jnp.clip(x, 0, 1), lambda x: jnp.where(True, x, 0),
     lambda x: jnp.concatenate([x, x]), lambda x: jnp.stack([x, x]), jnp.zeros_like,
     lambda x: jnp.zeros(3).at[:].set(x), lambda x: jnp.einsum("i,i", x, x), lambda x: jnp.take(x, 1),
+    jnp.fft.fft, jnp.iscomplexobj, lambda x: jnp.delete(x, 1), lambda x: jnp.interp(x, x, x),
+    lambda x: jnp.vecmat(x, jnp.eye(3)), lambda x: jnp.ldexp(x, 2),
+    lambda x: jnp.choose(np.array([1, 0, 1]), [x, x], mode="clip"), jnp.isscalar,
     lambda x: jnp.reshape(x, (3, 1)), lambda x: lamina.lax.scan(lambda c, v: (c + v, v), 0.0, x),
 ]  # fmt: skip
 

@@ -170,3 +170,13 @@ def test_type_questions():
               lambda m: m.np.result_type(m.np.ones(2, m.np.bfloat16), 1.0).name,
               lambda m: m.np.result_type("int32", np.float32(1)).name):  # fmt: skip
         assert f(LAMINA) == f(JAX)
+
+
+def test_aliases_have_names_of_their_own():
+    import jax.numpy as xnp
+
+    for name in dir(xnp):
+        theirs, ours = getattr(xnp, name), getattr(jnp, name, None)
+        if name[0] != "_" and callable(theirs) and not isinstance(theirs, type) and ours is not None:
+            assert getattr(ours, "__name__", None) == getattr(theirs, "__name__", None), name
+    assert jnp.acos(1.0) == jnp.arccos(1.0) and jnp.amax(V, axis=0, keepdims=True).shape == (1,)

@@ -5,6 +5,7 @@ import types
 import jax
 import numpy as np
 import pytest
+import scipy.fft
 import scipy.signal
 from support.oracle.judge import assert_same
 
@@ -151,3 +152,10 @@ def test_errors_are_jax_s(call):
         call(THERE)
     with pytest.raises(type(expected.value)):
         call(HERE)
+
+
+def test_sizes_of_dctn_are_of_the_last_axes():
+    x = np.random.default_rng(3).normal(size=(4, 6)).astype(np.float32)
+    np.testing.assert_allclose(lamina.scipy.fft.dctn(x, s=[5]), scipy.fft.dctn(x, s=[5]), atol=1e-5)
+    with pytest.raises(ValueError, match="s must have at most x.ndim"):
+        lamina.scipy.fft.dctn(x, s=(2, 3, 4))

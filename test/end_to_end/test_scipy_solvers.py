@@ -18,6 +18,21 @@ SPD = (Q @ Q.T + 6 * np.eye(6)).astype(np.float32)
 GENERAL = (Q + 6 * np.eye(6)).astype(np.float32)
 
 
+class Operator:
+    """What has a shape and multiplies, and is no array."""
+
+    shape = SPD.shape
+
+    def __matmul__(self, x: Any) -> Any:
+        return SPD @ x
+
+
+@pytest.mark.parametrize("name", ["cg", "bicgstab", "gmres"])
+def test_objects_that_multiply(name: str) -> None:
+    x, _ = getattr(krylov, name)(Operator(), B, tol=1e-6)
+    np.testing.assert_allclose(SPD @ x, B, atol=1e-4)
+
+
 @pytest.mark.parametrize("name", ["cg", "bicgstab", "gmres"])
 def test_iterative_solvers(name: str) -> None:
     a, solver = SPD if name == "cg" else GENERAL, getattr(krylov, name)

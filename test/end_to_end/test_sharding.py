@@ -10,8 +10,9 @@ from support.devices import auto_mesh
 from support.devices import eight_devices as eight_devices
 
 import lamina
+import lamina.numpy as jnp
 from lamina import P
-from lamina.sharding import Mesh, NamedSharding, SingleDeviceSharding
+from lamina.sharding import AxisType, Mesh, NamedSharding, SingleDeviceSharding
 
 pytestmark = pytest.mark.usefixtures("eight_devices")
 X = np.arange(48, dtype=np.float32).reshape(8, 6)
@@ -234,3 +235,31 @@ def test_there_is_one_sharding_for_each_device():
     one = SingleDeviceSharding(device)
     assert one is SingleDeviceSharding(device) is copy.deepcopy(one) is pickle.loads(pickle.dumps(one))
     assert one == SingleDeviceSharding(device, memory_kind="pinned_host") is not one
+
+
+def test_arrays_like_others_lie_where_they_do() -> None:
+    second = lamina.devices()[1]
+    x = lamina.device_put(jnp.ones(6), second)
+    over = NamedSharding(lamina.make_mesh((2,), ("x",), axis_types=(AxisType.Auto,)), P("x"))
+    for like in (lamina.lax.full_like, jnp.full_like):
+        assert like(x, 2).devices() == like(x, 2, shape=(3,)).devices() == {second}
+        assert like(lamina.device_put(x, over), 2).sharding == over
+    assert lamina.lax.full_like(jnp.ones(4), 1, sharding=over).sharding == over
+    assert lamina.lax.full((4,), 1.0, sharding=over).sharding == over
+    np.testing.assert_array_equal(lamina.lax.full((4,), 1.0, sharding=over), np.ones(4))
+
+
+def test_kinds_of_memory() -> None:
+    device = lamina.devices()[0]
+    assert [m.kind for m in device.addressable_memories()] == ["device", "pinned_host", "unpinned_host"]
+    assert device.default_memory() == device.memory("device")
+    assert str(device.memory("pinned_host")) == "CPU_0(pinned_host)"
+    assert device.default_memory().addressable_by_devices() == [device]
+    mesh = lamina.make_mesh((1,), ("x",))
+    for wrong in (
+        lambda: device.memory("hbm"),
+        lambda: SingleDeviceSharding(device, memory_kind="hbm"),
+        lambda: NamedSharding(mesh, P(), memory_kind="hbm"),
+    ):
+        with pytest.raises(ValueError, match="Could not find memory addressable by device cpu"):
+            wrong()

@@ -192,8 +192,24 @@ def test_edges_of_the_incomplete_functions():
         a, b, x = (np.array(v) for v in zip(*[
             (0, 1, 0.5), (1, 0, 0.5), (0, 0, 0.5), (1, 1, 0), (1, 1, 1), (1, 1, 2), (-1, 1, 0.5),
             (inf, 1, 0.5), (1, inf, 0.5), (inf, inf, 0.5), (nan, 1, 0.5), (1, 1, nan), (0, 1, 0),
+            (0, 0, 0), (0, 0, 1), (inf, inf, 0), (inf, inf, 1),
         ]))  # fmt: skip
         np.testing.assert_array_equal(lax.betainc(a, b, x), scipy.special.betainc(a, b, x))
+
+
+def test_zeta_by_its_exponent():
+    x, q = (v.ravel() for v in np.meshgrid([1.1, 1.5, 2.0, 3.7, 9.0, 30.0], [0.2, 1.0, 2.5, 17.0]))
+    want = [float(mpmath.zeta(a, b, 1)) for a, b in zip(x, q, strict=True)]
+    with lamina.enable_x64(True):
+        np.testing.assert_allclose(lamina.vmap(lamina.grad(lax.zeta))(x, q), want, rtol=1e-12)
+
+
+def test_what_strict_promotion_and_complex_numbers_allow():
+    z = np.array([-0.5 + 0j, -1.5, 0.5 + 1j, -2.5 + 1e-3j], np.complex64)
+    with lamina.numpy_dtype_promotion("strict"):
+        np.testing.assert_allclose(special.gamma(z), scipy.special.gamma(z), rtol=2e-5, atol=1e-6)
+    with pytest.raises(ValueError, match="must be real-valued"):
+        special.sici(z)
 
 
 def test_types_are_jaxs():

@@ -7,6 +7,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from contextlib import suppress
+from types import FunctionType
 from typing import Any, TypeVar
 
 Wrapper = TypeVar("Wrapper")
@@ -39,6 +40,17 @@ def named_place(fun: Any) -> str:
     """How messages call a callable: f at FILE:LINE."""
     location = location_of(fun)
     return f"{function_name(fun)} at {location}" if location else function_name(fun)
+
+
+def renamed(fun: Wrapper, name: str) -> Wrapper:
+    """The function once more, which says that it is called so: an alias that has a name of its own."""
+    assert isinstance(fun, FunctionType)
+    made = FunctionType(fun.__code__, fun.__globals__, name, fun.__defaults__, fun.__closure__)
+    made.__kwdefaults__ = fun.__kwdefaults__
+    update_wrapper(made, fun)
+    made.__name__ = made.__qualname__ = name
+    del made.__wrapped__  # type: ignore[attr-defined]
+    return made  # type: ignore[return-value]
 
 
 def update_wrapper(wrapper: Wrapper, fun: Any, attributes: bool = True) -> Wrapper:

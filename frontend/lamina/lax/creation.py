@@ -19,6 +19,7 @@ from lamina.core import (
     get_aval,
 )  # fmt: skip
 from lamina.core.array_class import Array
+from lamina.core.placed import is_undecided
 from lamina.lax import hlo
 from lamina.lax.checks import (
     accepted,
@@ -44,7 +45,7 @@ def full(shape: int | Sequence[int], fill_value: Any, dtype: Any = None, *, shar
      [7 7 7]]
     """
     if sharding is not None:
-        return lax.under(full(shape, fill_value, dtype), sharding)
+        return lax.laid(full(shape, fill_value, dtype), sharding)
     if np.shape(fill_value) != ():
         raise TypeError(
             "full must be called with scalar fill_value, got fill_value.shape "
@@ -70,22 +71,24 @@ def full_like(
     fill_value  a number or an array of rank 0.
     dtype       of the result, by default x's (weakly typed if x is).
     shape       of the result, by default x's.
-    sharding    how it lies on devices, a sharding or None.
+    sharding    how it lies on devices; None: where x was put, if that is one device or the shape is x's.
 
     Raises TypeError where fill_value is no scalar.
 
     >>> lax.full_like(jnp.array([1.5, 2.5]), 9)
     Array([9., 9.], dtype=float32)
     """
-    if sharding is not None:
-        return lax.under(full_like(x, fill_value, dtype, shape), sharding)
     aval = get_aval(x)
     shape = aval.shape if shape is None else shape
+    if sharding is None and not is_undecided():
+        sharding = lax.place_like(x, tuple(shape))
     if dtype is None and aval.dtype == dtypes.float0:
         return np.zeros(shape, dtypes.float0)  # type: ignore[return-value]
     if dtype is None and aval.weak_type and isinstance(fill_value, bool | int | float | complex):
-        return lax.broadcast_in_dim(scalar_of(aval, fill_value), shape, ())
-    return full(shape, fill_value, aval.dtype if dtype is None else dtype)
+        out = lax.broadcast_in_dim(scalar_of(aval, fill_value), shape, ())
+    else:
+        out = full(shape, fill_value, aval.dtype if dtype is None else dtype)
+    return out if sharding is None else lax.laid(out, sharding)
 
 
 def zeros_like(x: Any, dtype: Any = None, shape: Sequence[int] | None = None) -> Array:

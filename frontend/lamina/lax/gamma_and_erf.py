@@ -83,7 +83,7 @@ def polygamma(m: Any, x: Any) -> Array:
 def zeta(x: Any, q: Any) -> Array:
     """The Hurwitz zeta function, elementwise: the sum of (n + q) ** -x over n = 0, 1, 2, ...
 
-    x  the exponent, floats; the sum is finite for x > 1. There is no derivative by it.
+    x  the exponent, floats; the sum is finite for x > 1.
     q  floats of x's dtype, which broadcast with x; 1 gives Riemann's zeta function.
 
     Raises TypeError for other dtypes.
@@ -159,10 +159,44 @@ polygamma_p: Primitive = elementwise(
         lambda g, ans, m, x: lax.mul(g, polygamma(lax.add(m, scalar_like(m, 1)), x)),
     ],
 )  # fmt: skip
+_BERNOULLI = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000, 1 / 74724249600)
+"""B(2k) / (2k)! for k = 1, 2, ..."""
+
+
+def _zeta_by_exponent(g: Any, ans: Any, x: Any, q: Any) -> Any:
+    """The derivative by x: that of the terms below ten and, for the others, of the Euler-Maclaurin formula
+    from q + 10 on (DLMF 25.11.28)."""
+    number = lambda v: scalar_like(x, v)  # noqa: E731
+
+    def power(base: Any, exponent: Any) -> tuple[Any, Any]:
+        return lax.pow(base, lax.neg(exponent)), lax.log(base)
+
+    total = lax.full_like(ans, 0)
+    for n in range(10):
+        value, log = power(lax.add(q, number(n)), x)
+        total = lax.sub(total, lax.mul(value, log))
+    end = lax.add(q, number(10))
+    value, log = power(end, x)
+    before = lax.reciprocal(lax.sub(x, number(1)))
+    tail = lax.mul(lax.mul(end, before), lax.add(log, before))
+    tail = lax.add(tail, lax.mul(number(0.5), log))
+    # The product of x + i for i = 0, 1, ...; the sum of their inverses; end ** (1 - 2k).
+    factor, sums, scale = x, lax.reciprocal(x), lax.reciprocal(end)
+    for k, coefficient in enumerate(_BERNOULLI):
+        if k:
+            for i in (2 * k - 1, 2 * k):
+                factor = lax.mul(factor, lax.add(x, number(i)))
+                sums = lax.add(sums, lax.reciprocal(lax.add(x, number(i))))
+            scale = lax.div(scale, lax.square(end))
+        term = lax.mul(lax.mul(number(coefficient), factor), scale)
+        tail = lax.add(tail, lax.mul(term, lax.sub(log, sums)))
+    return lax.mul(g, lax.sub(total, lax.mul(value, tail)))
+
+
 zeta_p: Primitive = elementwise(
     "zeta", chlo_lowering("zeta"), FLOAT, FLOAT,
     derivatives=[
-        _by_order("zeta"),
+        _zeta_by_exponent,
         lambda g, ans, x, q: lax.mul(
             lax.neg(lax.mul(g, x)), zeta(lax.add(x, scalar_like(x, 1)), q)
         ),

@@ -11,6 +11,7 @@ from lamina import lax
 from lamina.array import distinct
 from lamina.core import dtypes
 from lamina.core.trace import Tracer, get_aval
+from lamina.core.wrapping import renamed
 from lamina.lax.special.integer_power import integer_power
 from lamina.numpy._eager import compiled
 from lamina.numpy.promotion import (
@@ -76,7 +77,7 @@ def true_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
     return lax.div(*promote_args_inexact("true_divide", x, y))
 
 
-divide = true_divide
+divide = renamed(true_divide, "divide")
 
 
 def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
@@ -126,7 +127,7 @@ def remainder(x: ArrayLike, y: ArrayLike, /) -> Array:
     return _remainder(*promote_args_numeric("remainder", x, y))
 
 
-mod = remainder
+mod = renamed(remainder, "mod")
 
 
 @compiled
@@ -191,7 +192,7 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Array:
     return integer_power(x, y) if _is_integer(x) else lax.pow(x, y)
 
 
-pow = power
+pow = renamed(power, "pow")
 
 
 def _static_integer(y: Any) -> int | None:
@@ -247,7 +248,7 @@ def absolute(x: ArrayLike, /) -> Array:
     return lax.abs(x)
 
 
-abs = absolute
+abs = renamed(absolute, "abs")
 
 
 def fabs(x: ArrayLike, /) -> Array:
@@ -350,7 +351,7 @@ def conjugate(x: ArrayLike, /) -> Array:
     return lax.conj(x) if get_aval(x).dtype.kind == "c" else positive(x)
 
 
-conj = conjugate
+conj = renamed(conjugate, "conj")
 
 
 def copysign(x: ArrayLike, y: ArrayLike, /) -> Array:

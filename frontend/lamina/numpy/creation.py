@@ -27,7 +27,6 @@ from lamina.numpy.promotion import (
     convert,
     requested_dtype,
 )  # fmt: skip
-from lamina.shape_dtype import ShapeDtypeStruct
 
 _SCALARS: tuple[type[Any], ...] = (bool, int, float, complex)
 
@@ -391,7 +390,7 @@ def full_like(a: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, sha
         tuple(np.shape(a) if type(a) in _SCALARS else a.shape) if shape is None else as_shape(shape)
     )
     if device is None and not is_undecided():
-        device = _place_of(a, dims)
+        device = lax.place_like(a, dims)
     if dtype is not None:
         return full(dims, fill_value, dtype, device=device)
     have = get_aval(a).dtype if type(a) in _SCALARS else dtypes.canonicalize(a.dtype)
@@ -405,28 +404,6 @@ def full_like(a: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, sha
     if type(value) in _SCALARS:
         return placed(lax.broadcast_in_dim(value, dims, ()), device)
     return placed(asarray(broadcast_to_shape(value, dims)), device)
-
-
-def _place_of(a: Any, dims: tuple[int, ...]) -> Any:
-    """Where an array like `a` lies, which has its shape: there, where `a` or its type was placed; None elsewhere."""
-    place = None
-    if type(a) is ArrayImpl:
-        place = a.sharding if a.committed else None
-    elif isinstance(a, ShapeDtypeStruct):
-        place = a.sharding
-    elif isinstance(a, Tracer):
-        place = None if a.aval.placed is None else a.aval.sharding
-    if place is None or dims != a.shape:
-        return None
-    from lamina.sharding.explicit import on_devices
-    from lamina.sharding.manual import inside
-    from lamina.sharding.shardings import NamedSharding
-
-    if not isinstance(place, NamedSharding):
-        return place
-    if inside() is not None or not place.spec.is_plain:
-        return None
-    return on_devices(place) if is_evaluating() else place
 
 
 def default_float() -> np.dtype:

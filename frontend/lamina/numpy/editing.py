@@ -57,9 +57,9 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *,
     [1, 3]
     """
     if isinstance(obj, slice):
-        check_arraylike("delete", arr)
+        (arr,) = check_arraylike("delete", arr)
     else:
-        check_arraylike("delete", arr, obj)
+        arr, obj = check_arraylike("delete", arr, obj)
     x, at = along(asarray(arr), axis)
     n = x.shape[at]
     if axis is not None and not np.ndim(arr):

@@ -11,6 +11,7 @@ from lamina.control_flow import custom_jvp
 from lamina.core import dtypes
 from lamina.core.library import library
 from lamina.core.trace import get_aval
+from lamina.core.wrapping import renamed
 from lamina.numpy._eager import compiled
 from lamina.numpy.bessel_functions import bessel_i0
 from lamina.numpy.promotion import (
@@ -239,8 +240,13 @@ def _complex_arctan2(y: Any, x: Any) -> Array:
     return lax.neg(lax.mul(i, lax.log(lax.div(lax.add(x, lax.mul(i, y)), radius))))
 
 
-asin, acos, atan, atan2 = arcsin, arccos, arctan, arctan2
-asinh, acosh, atanh = arcsinh, arccosh, arctanh
+asin = renamed(arcsin, "asin")
+acos = renamed(arccos, "acos")
+atan = renamed(arctan, "atan")
+atan2 = renamed(arctan2, "atan2")
+asinh = renamed(arcsinh, "asinh")
+acosh = renamed(arccosh, "acosh")
+atanh = renamed(arctanh, "atanh")
 
 
 def deg2rad(x: ArrayLike, /) -> Array:
@@ -265,7 +271,8 @@ def rad2deg(x: ArrayLike, /) -> Array:
     return lax.mul(x, literal(x, 180 / np.pi))
 
 
-radians, degrees = deg2rad, rad2deg
+radians = renamed(deg2rad, "radians")
+degrees = renamed(rad2deg, "degrees")
 
 
 def hypot(x: ArrayLike, y: ArrayLike, /) -> Array:

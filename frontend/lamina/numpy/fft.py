@@ -111,7 +111,7 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
     >>> jnp.fft.hfft(jnp.array([1.0, 0.0, 0.0])).tolist()
     [1.0, 1.0, 1.0, 1.0]
     """
-    check_arraylike("hfft", a)
+    (a,) = check_arraylike("hfft", a)
     return _one_axis("hfft", FftType.IRFFT, lax.conj(_complex(a)), n, axis, _swapped(norm))
 
 
@@ -277,7 +277,7 @@ def _transform(
     axes: Sequence[int] | None,
     norm: str | None,
 ) -> Array:
-    check_arraylike(name, a)
+    (a,) = check_arraylike(name, a)
     sizes = None if s is None else tuple(operator.index(n) for n in s)
     if sizes is not None and any(n <= 0 for n in sizes):
         given = f"s={s}" if name.endswith(("2", "n")) else f"n={sizes[0]}"
@@ -288,7 +288,7 @@ def _transform(
         raise ValueError("Shape and axes have different lengths.")
     if norm not in (None, "backward", "ortho", "forward"):
         raise ValueError(f'Invalid norm value {norm}; should be "backward", "ortho" or "forward".')
-    rank = len(np.shape(a))
+    rank = get_aval(a).ndim
     if axes is None:
         found = tuple(range(rank - len(sizes) if sizes is not None else 0, rank))
     else:
@@ -448,7 +448,7 @@ def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
 
 
 def _shifted(name: str, x: ArrayLike, axes: int | Sequence[int] | None, by: Any) -> Array:
-    check_arraylike(name, x)
+    (x,) = check_arraylike(name, x)
     shape = np.shape(x)
     found = canonical_axes(axes, len(shape))
     return roll(x, tuple(by(shape[axis]) for axis in found), found)

@@ -98,7 +98,7 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     >>> jnp.ldexp(jnp.array([1.0, 3.0]), 2).tolist()
     [4.0, 12.0]
     """
-    check_arraylike("ldexp", x1, x2)
+    x1, x2 = check_arraylike("ldexp", x1, x2)
     first, second = get_aval(x1).dtype, get_aval(x2).dtype
     if first.kind == "c" or not (dtypes.is_integer(second) or second == np.bool_):
         raise ValueError(f"ldexp not supported for input types {(first, second)}")

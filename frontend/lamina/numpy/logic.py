@@ -11,6 +11,7 @@ from lamina import lax
 from lamina.core import dtypes
 from lamina.core.trace import get_aval, is_array_like
 from lamina.core.type_promotion import wider_type
+from lamina.core.wrapping import renamed
 from lamina.numpy._eager import compiled
 from lamina.numpy.promotion import (
     Array,
@@ -185,7 +186,8 @@ def invert(x: ArrayLike, /) -> Array:
     return lax.bitwise_not(*promote_args("invert", x))
 
 
-bitwise_not = bitwise_invert = invert
+bitwise_not = renamed(invert, "bitwise_not")
+bitwise_invert = renamed(invert, "bitwise_invert")
 
 
 def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
@@ -215,7 +217,8 @@ def _shift_args(name: str, x: ArrayLike, y: ArrayLike) -> list[Any]:
     return promote_args_numeric(name, x, y)
 
 
-bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
+bitwise_left_shift = renamed(left_shift, "bitwise_left_shift")
+bitwise_right_shift = renamed(right_shift, "bitwise_right_shift")
 
 
 def bitwise_count(x: ArrayLike, /) -> Array:

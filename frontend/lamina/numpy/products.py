@@ -214,7 +214,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     >>> jnp.matvec(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1])).tolist()
     [3, 7]
     """
-    check_arraylike("matvec", x1, x2)
+    x1, x2 = check_arraylike("matvec", x1, x2)
     _check_cores("matvec", (x1, 2, "n,m"), (x2, 1, "m"))
     out = matmul(x1, lax.expand_dims(x2, (np.ndim(x2),)))
     return lax.squeeze(out, (len(out.shape) - 1,))
@@ -239,7 +239,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """
     from lamina.numpy.arithmetic import conj
 
-    check_arraylike("vecmat", x1, x2)
+    x1, x2 = check_arraylike("vecmat", x1, x2)
     _check_cores("vecmat", (x1, 1, "n"), (x2, 2, "n,m"))
     out = matmul(lax.expand_dims(conj(x1), (np.ndim(x1) - 1,)), x2)
     return lax.squeeze(out, (len(out.shape) - 2,))

@@ -103,7 +103,7 @@ def roll(a: ArrayLike, shift: Any, axis: int | Sequence[int] | None = None) -> A
     axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
     steps = list(shift) if isinstance(shift, (tuple, list)) else [shift]
     if len(steps) == 1:
-        if np.ndim(steps[0]) == 1:
+        if get_aval(steps[0]).ndim == 1:
             steps = list(asarray(steps[0]))
         else:
             steps = steps * len(axes)

@@ -14,6 +14,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import dtypes, get_aval
+from lamina.core.wrapping import renamed
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import asarray
 from lamina.numpy.logic import truth
@@ -175,7 +176,8 @@ def min(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
     return _extremum("min", lax.reduce_min, lax.min, x, axis, keepdims, initial, where)
 
 
-amax, amin = max, min
+amax = renamed(max, "amax")
+amin = renamed(min, "amin")
 
 
 def _extremum(name: str, op: Callable[..., Array], combine: Callable[..., Array], x: Array,

@@ -10,6 +10,7 @@ import numpy as np
 from lamina import lax
 from lamina.core import dtypes
 from lamina.core.trace import get_aval
+from lamina.core.wrapping import renamed
 from lamina.numpy._eager import compiled
 from lamina.numpy.arithmetic import positive
 from lamina.numpy.creation import asarray
@@ -111,7 +112,7 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     return _round(a, decimals=decimals)
 
 
-around = round
+around = renamed(round, "around")
 
 
 @compiled(static=("decimals",))

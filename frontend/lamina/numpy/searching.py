@@ -260,7 +260,7 @@ def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: Any = None, right: 
     >>> jnp.interp(1.5, jnp.array([1.0, 2.0]), jnp.array([10.0, 20.0]))
     Array(15., dtype=float32)
     """
-    check_arraylike("interp", x, xp, fp)
+    x, xp, fp = check_arraylike("interp", x, xp, fp)
     if np.ndim(xp) != 1 or np.shape(xp) != np.shape(fp):
         raise ValueError("xp and fp must be one-dimensional arrays of equal size")
     x, xp = promote_inexact(x, xp)

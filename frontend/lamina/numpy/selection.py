@@ -110,8 +110,8 @@ def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") ->
     [3, 2]
     """
     refuse_out("choose", out)
-    check_arraylike("choose", a, *choices)
-    values = promote_dtypes(*choices)
+    a, *values = check_arraylike("choose", a, *choices)
+    values = promote_dtypes(*values)
     count = len(values)
     index = convert(a, np.dtype(np.int32))
     if mode == "raise":

@@ -235,6 +235,8 @@ def isscalar(element: Any) -> bool:
         return tuple(element.shape) == () and (
             is_array_like(element) or hasattr(element, "__jax_array__")
         )
+    if makes_array(element):
+        return get_aval(element).shape == ()
     return bool(np.isscalar(element))
 
 
@@ -248,7 +250,7 @@ def iscomplexobj(x: Any) -> bool:
     """
     if x is None:
         return False
-    if is_array_like(x):
+    if is_array_like(x) or makes_array(x):
         return get_aval(x).dtype.kind == "c"
     return bool(np.iscomplexobj(x))
 

@@ -121,7 +121,12 @@ def _transform(
     if norm not in (None, "backward", "ortho"):
         raise ValueError(f"{library}.scipy.fft.{name}: {norm=!r} is not implemented")
     rank = len(np.shape(x))
-    found = tuple(canonical_axis(a, rank) for a in (range(rank) if axes is None else axes))
+    if axes is None and s is not None and len(s) > rank:
+        raise ValueError(
+            f"{library}.scipy.fft.{name}: s must have at most x.ndim ({rank}) elements, got {len(s)}"
+        )
+    last = range(0 if s is None else rank - len(s), rank)
+    found = tuple(canonical_axis(a, rank) for a in (last if axes is None else axes))
     if s is not None and len(s) != len(found):
         raise ValueError(f"{library}.scipy.fft.{name}: s={tuple(s)} has not one size for each of the "
                          f"axes {found}")  # fmt: skip

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from lamina.array import ArrayImpl
 from lamina.core import LINEAR, Primitive, ShapedArray, get_aval, tree
 from lamina.core.library import library
 from lamina.core.trace import Tracer, is_evaluating
+from lamina.shape_dtype import ShapeDtypeStruct
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
@@ -102,6 +104,54 @@ def _assert_lies(aval: ShapedArray, sharding: Any) -> None:
                 f"of type {aval.str_short()} lies under {aval.sharding.spec}, and the sharding given is "
                 f"{sharding.spec}: {library}.reshard moves it there"
             )
+
+
+def place_like(a: Any, shape: tuple[int, ...]) -> Any:
+    """Where an array of this shape lies that is made like `a`: where `a` or its type was placed, if it has this shape
+    or is on one device; None elsewhere.
+
+    a      an array, or its type.
+    shape  of the other.
+
+    >>> lamina.lax.place_like(jnp.ones(2), (2,)) is None
+    True
+    """
+    place = None
+    if type(a) is ArrayImpl:
+        place = a.sharding if a.committed else None
+    elif isinstance(a, ShapeDtypeStruct):
+        place = a.sharding
+    elif isinstance(a, Tracer):
+        place = None if a.aval.placed is None else a.aval.sharding
+    if place is None:
+        return None
+    from lamina.sharding.explicit import on_devices
+    from lamina.sharding.manual import inside
+    from lamina.sharding.shardings import NamedSharding
+
+    if not isinstance(place, NamedSharding):
+        return place
+    if shape != a.shape or inside() is not None or not place.spec.is_plain:
+        return None
+    return on_devices(place) if is_evaluating() else place
+
+
+def laid(x: Any, sharding: Any) -> Any:
+    """An array that was made to lie so: put there by a Sharding, under a PartitionSpec as `under` has it.
+
+    x         the array.
+    sharding  where it is to lie.
+
+    >>> lamina.lax.laid(jnp.ones(2), lamina.sharding.SingleDeviceSharding(lamina.devices()[0])).committed
+    True
+    """
+    from lamina.sharding.shardings import Sharding
+
+    if not isinstance(sharding, Sharding):
+        return under(x, sharding, "sharding")
+    from lamina.devices import device_put
+
+    return device_put(x, sharding)
 
 
 def under(x: Any, out_sharding: Any, function: str = "out_sharding", combined: str = "sum") -> Any:

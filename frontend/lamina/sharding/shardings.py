@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from lamina.array import check_memory_kind
 from lamina.core.library import library
 from lamina.runtime import set_single_device_type
 from lamina.runtime.processes import current as current_processes
@@ -129,6 +130,7 @@ class SingleDeviceSharding(Sharding):
         key = cls, device, memory_kind
         found = cls._known.get(key)
         if found is None:
+            check_memory_kind(memory_kind, device)
             found = object.__new__(cls)
             found._device, found.memory_kind = device, memory_kind
             found = cls._known.setdefault(key, found)
@@ -189,6 +191,8 @@ class NamedSharding(Sharding):
                 )
             spec = PartitionSpec(*spec)
         check_spec(mesh, spec)
+        if memory_kind is not None and isinstance(mesh, Mesh) and mesh.size:
+            check_memory_kind(memory_kind, mesh.device_list[0])
         self.mesh, self.spec, self.memory_kind = mesh, spec, memory_kind
 
     @property

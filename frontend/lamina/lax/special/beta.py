@@ -123,6 +123,8 @@ def _betainc(a: Any, b: Any, x: Any) -> Any:
     nothing = nothing | ((a == math.inf) & (b < math.inf) & (x < 1.0))
     all_ = (x == 1.0) | ((a == 0.0) & (b > 0.0) & (x > 0.0))
     all_ = all_ | ((b == math.inf) & (a < math.inf) & (x > 0.0))
+    undefined = ((a == 0.0) & (b == 0.0)) | ((a == math.inf) & (b == math.inf))  # limits differ by the way there
+    right = right & ~undefined
     result = where(inside, result, math.nan)
     result = where(right & all_, 1.0, result)
     return where(right & nothing, 0.0, result)

@@ -12,7 +12,7 @@ import numpy as np
 
 from lamina import lax
 from lamina.core import dtypes, tree
-from lamina.core.trace import get_aval
+from lamina.core.trace import get_aval, is_array_like
 from lamina.lax.linalg.matrices import conj, real
 from lamina.numpy.creation import asarray
 from lamina.numpy.promotion import Array, promote_inexact
@@ -157,10 +157,12 @@ def _solve(method: Callable[..., Array], A: Any, b: Any, x0: Any, tol: Any, atol
 def _operator(A: Any) -> Operator:
     if callable(A):
         return A
-    shape = np.shape(A)
+    shape = A.shape if hasattr(A, "shape") else np.shape(A)
     if len(shape) != 2 or shape[0] != shape[1]:
         raise ValueError(f"linear operator must be a square matrix, but has shape: {shape}")
-    return lambda x: asarray(A) @ x
+    if is_array_like(A) or not hasattr(A, "__matmul__"):
+        A = asarray(A)
+    return lambda x: A @ x
 
 
 def _raveled(leaves: list[Any]) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 
 from lamina import lax
 from lamina import numpy as jnp
+from lamina.core import dtypes, get_aval
 from lamina.lax.special.program import chebyshev, iterate, polynomial, where
 from lamina.numpy.promotion import Array, ArrayLike
 from lamina.scipy.special import tables
@@ -184,10 +185,14 @@ def sici(x: ArrayLike) -> tuple[Array, Array]:
     x  an array of real numbers; below 0 the real part of Ci(x) is given. Gives a tuple of two
        arrays.
 
+    Raises ValueError for complex numbers.
+
     >>> si, ci = lamina.scipy.special.sici(jnp.array([1.0]))
     >>> print(si.round(4), ci.round(4))
     [0.9461] [0.3374]
     """
+    if dtypes.is_complex(get_aval(x).dtype):
+        raise ValueError(f"Argument `x` to sici must be real-valued. Got {get_aval(x).str_short()}")
     return _sine_integral(x), _cosine_integral(x)
 
 

@@ -71,7 +71,7 @@ def _complex_loggamma(z: Any) -> Array:
     right = right + inverse * _polynomial(inverse * inverse) - product
     # log(sin(pi z)), continued through the upper half plane; the lower one is its mirror.
     upper = jnp.where(z.imag < 0, jnp.conj(z), z)
-    turned = jnp.exp(2j * math.pi * (upper - jnp.floor(upper.real)))
+    turned = jnp.exp(2j * math.pi * (upper - jnp.floor(upper.real).astype(z.dtype)))
     log_sine = -1j * math.pi * (upper - 0.5) + jnp.log1p(-turned) - math.log(2)
     log_sine = jnp.where(z.imag < 0, jnp.conj(log_sine), log_sine)
     result = jnp.where(left, math.log(math.pi) - log_sine - right, right)
