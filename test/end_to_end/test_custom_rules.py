@@ -467,3 +467,38 @@ def test_axes_that_a_rule_alone_names():
 
     with pytest.raises(NameError, match="unbound axis name: i"):
         lamina.jvp(lambda c: lamina.vmap(lambda x: x * f(c), axis_name="i")(jnp.ones(3)), (2.0,), (1.0,))
+
+
+@pytest.mark.parametrize("kind", ["custom_jvp", "custom_vjp"])
+def test_results_that_are_the_same_for_all_lanes(kind):
+    def program(m):
+        f = getattr(m, kind)(lambda x, y: (x * 2, m.lax.psum(y, "i"), y))
+        if kind == "custom_jvp":
+            f.defjvp(lambda p, t: (f(*p), (3 * t[0], m.lax.psum(t[1], "i"), 5 * t[1])))
+        else:
+            f.defvjp(lambda x, y: (f(x, y), x), lambda x, g: (3 * g[0] * x, g[1] * x + 5 * g[2]))
+
+        def over(x, y):
+            return m.vmap(f, in_axes=(None, 0), out_axes=(None, None, 0), axis_name="i")(x, y)
+
+        def loss(x, y):
+            a, b, c = m.jit(over)(x, y) if m is lamina else over(x, y)
+            return (a * b).sum() + (c * c).sum()
+
+        return over(2.0, X), m.grad(loss, (0, 1))(2.0, X), m.jit(m.grad(loss, (0, 1)))(2.0, X)
+
+    check(program)
+
+
+@pytest.mark.parametrize("kind", ["custom_jvp", "custom_vjp"])
+def test_rules_with_more_lanes_than_the_function(kind):
+    f = getattr(lamina, kind)(lambda x: jnp.zeros((), jnp.float32))
+    if kind == "custom_jvp":
+        f.defjvp(lambda p, t: (f(*p), 2 * t[0]))
+    else:
+        f.defvjp(lambda x: (x * 0, None), lambda _, g: (2 * g,))
+    x = jnp.arange(3.0)
+    for wrapped in (lambda g: g, lamina.jit):
+        np.testing.assert_array_equal(wrapped(lamina.grad(lambda x: lamina.vmap(f)(x).sum()))(x), [2, 2, 2])
+    with pytest.raises(ValueError, match="batched along the mapped axis"):
+        lamina.grad(lambda x: lamina.jit(lamina.vmap(f))(x).sum())(x)

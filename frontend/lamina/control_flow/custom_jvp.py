@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lamina.control_flow.custom_rule import (
+    BatchedResults,
     Call,
     CustomRule,
     P,
@@ -32,7 +33,7 @@ from lamina.core.trace import get_aval, is_evaluating
 from lamina.core.tracebacks import api_boundary
 from lamina.core.wrapping import function_name
 from lamina.errors import UnexpectedTracerError
-from lamina.interpreters.batching import batch_flat, batched_size, batches_first, move_batch
+from lamina.interpreters.batching import batch_flat, batched_size, batches_first
 from lamina.interpreters.tangents import instantiate_zero
 
 
@@ -215,7 +216,8 @@ def _batching(
     size = batched_size(args, dims)
     moved = batches_first(args, dims)
     at = [None if d is None else 0 for d in dims]
-    closed, _ = batched_call(call_jaxpr, size, tuple(d is not None for d in dims))
+    closed, out_batched = batched_call(call_jaxpr, size, tuple(d is not None for d in dims))
+    results = BatchedResults(out_batched, size, name)
     arg_dims = at[num_consts:]
     axis = axes.batching()  # what the user's rule, run later, may name
 
@@ -238,11 +240,15 @@ def _batching(
         # The tangent of a value is batched where the value is.
         t_dims = [d for d, z in zip(arg_dims, zero, strict=True) if z is None]
         outs, out_dims = batch_flat(flat, [*primals, *there], [*arg_dims, *t_dims], axis)
-        outs = [move_batch(x, d, size) for x, d in zip(outs, out_dims, strict=True)]
-        results, given = outs[: len(out_zero)], iter(outs[len(out_zero) :])
-        return results, [
+        with_tangents = [i for i, z in enumerate(out_zero) if not z]
+        results.join(out_dims[: len(out_zero)])
+        of_tangents = dict(zip(with_tangents, out_dims[len(out_zero) :], strict=True))
+        results.join([of_tangents.get(i) for i in range(len(out_zero))])
+        outs = results.placed(outs, out_dims, [*range(len(out_zero)), *with_tangents])
+        values, given = outs[: len(out_zero)], iter(outs[len(out_zero) :])
+        return values, [
             Zero(get_aval(o).to_tangent_aval()) if z else next(given)
-            for o, z in zip(results, out_zero, strict=True)
+            for o, z in zip(values, out_zero, strict=True)
         ]
 
     call_jaxpr, extra = without_consts(closed)
@@ -254,7 +260,7 @@ def _batching(
         num_consts=num_consts + len(extra),
         name=name,
     )
-    return outs, [0] * len(outs)
+    return outs, results.dims()
 
 
 custom_jvp_call_p = Primitive(

@@ -20,7 +20,7 @@ from lamina.core.tangents import Zero
 from lamina.core.trace import Tracer, get_aval
 from lamina.core.weak_cache import cache_on_jaxpr
 from lamina.core.wrapping import function_name, location_of, named_place, update_wrapper
-from lamina.interpreters.batching import batch_jaxpr
+from lamina.interpreters.batching import batch_jaxpr, move_batch
 from lamina.interpreters.staging import is_staging
 
 P = ParamSpec("P")
@@ -280,8 +280,41 @@ def tangent_or_zero(x: Any, out_aval: ShapedArray) -> Any:
     return x
 
 
-batched_call = cache_on_jaxpr(lambda closed, n, batched: batch_jaxpr(closed, n, batched, True))
-"""The jaxpr of such a call on batches: all its results are batched."""
+batched_call = cache_on_jaxpr(lambda closed, n, batched: batch_jaxpr(closed, n, batched, False))
+"""The jaxpr of such a call on batches, and which of its results differ from lane to lane."""
+
+
+class BatchedResults:
+    """Which results of such a call on batches differ from lane to lane: those of the function and, while the call is
+    made, those of a rule that is asked at once."""
+
+    def __init__(self, batched: Sequence[bool], size: int, name: str) -> None:
+        self.batched, self.size, self.name = list(batched), size, name
+        self._is_made = False
+
+    def dims(self) -> list[int | None]:
+        """The batch dimensions, when the call is made."""
+        self._is_made = True
+        return [0 if b else None for b in self.batched]
+
+    def join(self, dims: Sequence[int | None]) -> None:
+        """Makes results differ that a rule gives along such dimensions. Raises ValueError where the call is made."""
+        for i, dim in enumerate(dims):
+            if dim is not None and not self.batched[i]:
+                if self._is_made:
+                    raise ValueError(
+                        f"a rule of {self.name} gives a result, or its tangent, that is batched along the mapped "
+                        f"axis of a vmap, where that of {self.name} is the same for all lanes. Make it depend on "
+                        "the arguments: x * 0 in place of zeros"
+                    )
+                self.batched[i] = True
+
+    def placed(self, xs: Sequence[Any], dims: Sequence[int | None], which: Sequence[int]) -> list[Any]:
+        """Values of these results with the batch first, where they have one."""
+        return [
+            move_batch(x, d, self.size) if self.batched[i] else x
+            for x, d, i in zip(xs, dims, which, strict=True)
+        ]
 
 
 def without_consts(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:

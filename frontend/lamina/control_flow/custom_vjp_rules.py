@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lamina.control_flow.custom_rule import (
+    BatchedResults,
     batched_call,
     call_types,
     lower_call,
@@ -96,7 +97,8 @@ def _batching(
     size = batched_size(args, dims)
     moved = batches_first(args, dims)
     at = [None if d is None else 0 for d in dims]
-    closed, _ = batched_call(call_jaxpr, size, tuple(d is not None for d in dims))
+    closed, out_batched = batched_call(call_jaxpr, size, tuple(d is not None for d in dims))
+    results = BatchedResults(out_batched, size, name)
     arg_dims = at[num_consts:]
     axis = axes.batching()  # what the user's rules, run later, may name
 
@@ -110,9 +112,10 @@ def _batching(
 
         found, found_dims = batch_flat(flat, primals, arg_dims, axis)
         n, backward = made
-        outs = [move_batch(x, d, size) for x, d in zip(found[:n], found_dims[:n], strict=True)]
+        results.join(found_dims[:n])
+        outs = results.placed(found[:n], found_dims[:n], range(n))
         in_batched = [d is not None for d in arg_dims]
-        return outs, found[n:], _batched_backward(backward, found_dims[n:], in_batched, axis)
+        return outs, found[n:], _batched_backward(backward, found_dims[n:], in_batched, results.batched, axis)
 
     call_jaxpr, extra = without_consts(closed)
     outs = custom_vjp_call_p.bind(
@@ -124,14 +127,18 @@ def _batching(
         name=name,
         optimize_remat=optimize_remat,
     )
-    return outs, [0] * len(outs)
+    return outs, results.dims()
 
 
 def _batched_backward(
-    backward: Backward, res_dims: Sequence[Any], in_batched: Sequence[bool], axis: Axis
+    backward: Backward,
+    res_dims: Sequence[Any],
+    in_batched: Sequence[bool],
+    out_batched: Sequence[bool],
+    axis: Axis,
 ) -> Backward:
-    """backward on batches: cotangents of results are batched; those of arguments that are the same
-    for the whole batch are summed over it."""
+    """backward on batches: cotangents of results are batched where these are; those of arguments that
+    are the same for the whole batch are summed over it."""
 
     def batched(residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
         from lamina import lax
@@ -144,8 +151,8 @@ def _batched_backward(
         def flat(*values: Any) -> list[Any]:
             there = iter(values[len(residuals) :])
             cts = [
-                Zero(_one_lane(ct.aval)) if z else next(there)
-                for ct, z in zip(cotangents, zeros, strict=True)
+                (Zero(_one_lane(ct.aval)) if b else ct) if z else next(there)
+                for ct, z, b in zip(cotangents, zeros, out_batched, strict=True)
             ]
             with collected() as entries:
                 outs = backward(values[: len(residuals)], cts)
@@ -154,7 +161,8 @@ def _batched_backward(
             none[:] = [type(ct) is Zero for ct in outs]
             return [ct for ct in outs if type(ct) is not Zero] + logged
 
-        found, dims = batch_flat(flat, [*residuals, *given], [*res_dims, *[0] * len(given)], axis)
+        ct_dims = [0 if b else None for b, z in zip(out_batched, zeros, strict=True) if not z]
+        found, dims = batch_flat(flat, [*residuals, *given], [*res_dims, *ct_dims], axis)
         each = iter(zip(found, dims, strict=True))
         out: list[Any] = []
         for is_zero, by_lane in zip(none, in_batched, strict=True):
@@ -162,8 +170,10 @@ def _batched_backward(
                 out.append(None)
                 continue
             ct, dim = next(each)
-            ct = move_batch(ct, dim, axis.size)
-            out.append(ct if by_lane else lax.reduce_sum(ct, axes=(0,)))
+            if by_lane:
+                out.append(move_batch(ct, dim, axis.size))
+            else:  # what no lane has of its own is that of the whole batch
+                out.append(ct if dim is None else lax.reduce_sum(ct, axes=(dim,)))
         if logs:
             log(tree.unflatten(logs[0], [move_batch(x, dim, axis.size) for x, dim in each]))
         return out
@@ -234,7 +244,9 @@ def _lin_batching(
         *args[:num_res],
         *moved,
         num_res=num_res,
-        backward=_batched_backward(backward, dims[:num_res], in_batched, axes.batching()),
+        backward=_batched_backward(
+            backward, dims[:num_res], in_batched, [True] * len(out_avals), axes.batching()
+        ),
         nonzero=nonzero,
         out_avals=tuple(a.with_axis(0, size, axes.batching().spmd_name) for a in out_avals),
         name=name,
