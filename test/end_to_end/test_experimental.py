@@ -1,5 +1,9 @@
 """lamina.experimental: Taylor mode against JAX, differential equations against their solutions."""
 
+import importlib
+import types
+from typing import Any
+
 import jax
 import numpy as np
 import pytest
@@ -65,3 +69,64 @@ def test_jet_of_an_argument_that_stays() -> None:
     np.testing.assert_allclose(got[1], want[1], rtol=1e-6)
     assert fact(5) == 120.0
     np.testing.assert_allclose(fact(jnp.array([0.0, 4.0])), [1, 24], rtol=1e-5)
+
+
+def annotated(m: types.ModuleType) -> list[Any]:
+    """What functions give that are told where and how to run, in one library."""
+    ex = {
+        name: importlib.import_module(f"{m.__name__}.experimental.{name}")
+        for name in ("xla_metadata", "compute_on", "custom_partitioning", "scheduling_groups", "topologies")
+    }
+    meta, device = ex["xla_metadata"], m.memory.Space.Device
+    x = m.numpy.arange(6.0).reshape(2, 3)
+
+    @meta.set_xla_metadata(note="outer")
+    @m.jit
+    def noted(x):
+        with meta.set_xla_metadata(a="b", c=True):
+            return meta.set_xla_metadata({"y": x * 2}, d=1)["y"]
+
+    on_host = ex["compute_on"].compute_on(compute_type="device_host", out_memory_spaces=(device, device))
+    partitioned = ex["custom_partitioning"].custom_partitioning(lambda x, n: x * n, static_argnums=(1,))
+    with pytest.raises(AttributeError):
+        partitioned(x, 2)
+    partitioned.def_partition(lambda n, mesh, *a: None, sharding_rule="i j -> i j")
+    calls = [
+        noted, meta.xla_metadata_call(m.numpy.sin, a=1), meta.xla_metadata_call(a=1)(m.numpy.cos),
+        meta.xla_metadata_call2(m.numpy.exp, {"a": 1}), meta.must_fuse_call("one")(m.numpy.tanh),
+        ex["scheduling_groups"].scheduling_group("first")(m.numpy.sin),
+        on_host(lambda x: (x + 1, x.sum())), lambda x: partitioned(x, 3),
+    ]  # fmt: skip
+    topology = ex["topologies"].get_attached_topology()
+    mesh = ex["topologies"].make_mesh(topology, (1,), ("i",)) if len(topology.devices) == 1 else None
+    batched = [m.vmap(f)(x) for f in calls[:-1]]  # JAX maps no function with partitioning rules
+    return [(f(x), m.jit(f)(x)) for f in calls] + batched + [mesh is None or mesh.axis_names == ("i",)]
+
+
+def test_functions_that_are_told_how_to_run_give_jaxs_results() -> None:
+    for got, want in zip(jax.tree.leaves(annotated(lamina)), jax.tree.leaves(annotated(jax)), strict=True):
+        np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-6)
+
+
+@pytest.mark.parametrize("m", [lamina, jax])
+def test_mistakes_in_what_functions_are_told(m: types.ModuleType) -> None:
+    ex = importlib.import_module(f"{m.__name__}.experimental.custom_partitioning")
+    on = importlib.import_module(f"{m.__name__}.experimental.compute_on").compute_on
+    f, space = ex.custom_partitioning(m.numpy.sin), m.memory.Space.Device
+    with pytest.raises(ValueError, match="Invalid compute type"):
+        on(m.numpy.sin, compute_type="moon", out_memory_spaces=space)(1.0)
+    with pytest.raises(ValueError, match="must be a tree prefix"):
+        on(m.numpy.sin, compute_type="device_host", out_memory_spaces=(space, space))(1.0)
+    with pytest.raises(ValueError, match="->"):
+        f.def_partition(lambda *a: None, sharding_rule="i j")
+    with pytest.raises(TypeError, match="got"):
+        f.def_partition(lambda *a: None, sharding_rule=3)
+    with pytest.raises(ValueError, match="at least two factors"):
+        ex.CompoundFactor("i")
+    with pytest.raises(ValueError, match="must be a str or CompoundFactor"):
+        ex.ArrayMapping(1)
+
+
+def test_topologies_are_those_attached() -> None:
+    with pytest.raises(NotImplementedError, match="attached devices alone"):
+        importlib.import_module("lamina.experimental.topologies").get_topology_desc("v5e:2x2")
