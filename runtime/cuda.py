@@ -28,9 +28,10 @@ def load_on(
     spec: Callable[[dict[str, Any]], Any],
     seconds: float,
     callbacks: Sequence[Any] = (),
+    member: tuple[_runtime.Clique, int] | None = None,
 ) -> _runtime.Executable:
     """The artifact as a callable on arrays, on a GPU. `spec` reads what the manifest says of an
-    array, `callbacks` are as in `load`.
+    array, `callbacks` are as in `load`. `member`: the GPUs that run it together, and which of them this is.
 
     Raises RuntimeError naming the driver call and the kernel that could not be loaded, MemoryError
     where its constants do not fit.
@@ -59,6 +60,7 @@ def load_on(
         _flag("LAMINA_CUDA_SYNC", False),
         _flag("LAMINA_CUDA_GRAPHS", True),
         choices.path,
+        *(member or (None, 0)),
     )
     choices.keep(timings)
     outputs = manifest["outputs"]
@@ -76,6 +78,14 @@ def load_on(
         callbacks=callbacks,
         device_program=program,
     )
+
+
+def clique_of(devices: Sequence[int]) -> _runtime.Clique:
+    """The GPUs with these numbers, in this order, as those that run programs together.
+
+    Raises RuntimeError where NCCL is not installed, or they can't reach each other.
+    """
+    return _runtime.clique(_nccl(), len(devices), list(range(len(devices))), list(devices), b"")
 
 
 class _Choices:
@@ -142,6 +152,22 @@ def _cublaslt() -> str:
         return load_nvidia_dynamic_lib("cublasLt").abs_path or "libcublasLt.so.13"
     except RuntimeError:  # it is nowhere
         return "libcublasLt.so.13"
+
+
+@functools.cache
+def _nccl() -> str:
+    """The file of NCCL that its wheel has; else the name that the system's loader may know it by."""
+    from importlib.util import find_spec
+
+    try:
+        folders = getattr(find_spec("nvidia.nccl"), "submodule_search_locations", None) or ()
+    except ModuleNotFoundError:  # no package of NVIDIA's
+        folders = ()
+    files = (os.path.join(folder, "lib", _NCCL) for folder in folders)
+    return next(filter(os.path.exists, files), _NCCL)
+
+
+_NCCL = "libnccl.so.2"
 
 
 def _check_runs_on(manifest: dict[str, Any], device: int) -> None:

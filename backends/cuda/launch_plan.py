@@ -9,12 +9,15 @@ A plan is a list of steps, each an object whose first key says what it is:
     {"switch": index, "bytes": 4, "cases": [[steps], ...], "default": [steps]}
     {"while": predicate, "condition": [steps], "body": [steps]}
     {"call": number, "inputs": [[buffer, bytes], ...], "outputs": [...], "at": "file.py:12 in f"}
+    {"collective": name, ..., "buffers": [operand, result], "at": "file.py:12 in f"}
 
 A buffer is [space, where]: argument or result and its number, arena or constant and an offset in
 bytes. Predicates are a byte, not zero for true, an index is a signed integer; both are in device
 memory, written by the steps before (for `while` by those of `condition`, which run before each
 decision). A call is of a Python function of the program, on copies of its inputs, when all before
-it is done; outputs that nobody reads have null for a buffer. Constants are the file
+it is done; outputs that nobody reads have null for a buffer. What a collective
+says beside (`passes/kernels/gpu/collectives.py`) is about positions among the devices that run the program; that of
+`partition_id` writes the device's own. Constants are the file
 `constants.bin`. Kernels get the addresses of their buffers and, last, of scratch memory, which
 begins in the arena at `scratch`. A kernel that the manifest's `device_kernels` say a `library` of
 can be a call of cuBLASLt instead: which it is, is decided when the program is loaded
@@ -30,10 +33,11 @@ from typing import Any
 import numpy as np
 
 from lamina.backends.planned import Constants, kernels_of, main_of
-from lamina.dialects.attributes import ARGUMENTS, LIBRARY, string_of
+from lamina.dialects.attributes import ARGUMENTS, COLLECTIVE, LIBRARY, string_of
 from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
 from lamina.passes.framework.base import source_frames
+from lamina.passes.kernels.gpu.collectives import collective_step
 from lamina.passes.stablehlo.analysis.facts import PYTHON_CALLBACK, callback_index
 from lamina.records import Record
 
@@ -130,6 +134,8 @@ class _Writer:
         name = op.attributes["callee"].value
         if is_callback(self.kernels[name]):
             return self._call(op, self.kernels[name])
+        if is_collective(self.kernels[name]):
+            return self._collective(op, self.kernels[name])
         step = {
             "launch": self.symbols[name],
             "buffers": [self._place(value) for value in op.operands],
@@ -149,6 +155,10 @@ class _Writer:
                 for v in call.results
             ],
         } | _at(op)
+
+    def _collective(self, op: ir.Operation, function: ir.Operation) -> Step:
+        places = [self._place(value) for value in op.operands]
+        return collective_step(function) | {"buffers": [places[0], places[-1]]} | _at(op)
 
     def _copy(self, op: ir.Operation) -> list[Step]:
         source, target = op.operands
@@ -207,6 +217,11 @@ class _Writer:
 def is_callback(kernel: ir.Operation) -> bool:
     """Whether a kernel of a planned module is a call of a Python function."""
     return string_of(kernel, LIBRARY) == PYTHON_CALLBACK
+
+
+def is_collective(kernel: ir.Operation) -> bool:
+    """Whether a kernel of a planned module is something that devices do together."""
+    return string_of(kernel, LIBRARY) == COLLECTIVE
 
 
 def _at(op: ir.Operation) -> Step:

@@ -8,7 +8,7 @@ import numpy as np
 
 from lamina.backends.built import BuiltProgram
 from lamina.backends.cuda.kernel import CudaKernel, compile_kernel
-from lamina.backends.cuda.launch_plan import is_callback, launch_plan
+from lamina.backends.cuda.launch_plan import is_callback, is_collective, launch_plan
 from lamina.backends.planned import kernels_of, main_of
 from lamina.backends.target import Target
 from lamina.dialects.attributes import ARENA_BYTES
@@ -27,7 +27,7 @@ def build_program(planned: ir.Module, target: Target) -> BuiltProgram:
     kernels: dict[str, CudaKernel] = {}
     symbols: dict[str, str] = {}
     for name, function in kernels_of(planned).items():
-        if is_callback(function):
+        if is_callback(function) or is_collective(function):
             continue
         kernel = compile_kernel(function, target)
         kernels[kernel.symbol] = kernel

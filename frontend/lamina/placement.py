@@ -51,7 +51,7 @@ def uncommitted(device: Any) -> Sharding | None:
 
 # ---- which device runs a program -----------------------------------------------------------------
 def device_of(leaves: Sequence[Any]) -> Device | None:
-    """The GPU that a program on these arguments runs on; None for the CPU.
+    """The GPU that a program on these arguments runs on, of a mesh the first; None for the CPU.
 
     It is where somebody put an argument, else where one lies, else the default device.
     """
@@ -109,7 +109,7 @@ def settle(leaves: Sequence[Any], names: Callable[[int], str], function: str) ->
     two were put on different devices."""
     common_devices(leaves, names, function)
     for x in leaves:
-        if is_pythons(x) and x.placement.device_list[0].platform == "cuda":
+        if is_pythons(x) and x.placement.num_devices == 1 and x.placement.device_list[0].platform == "cuda":
             runtime.move_to_device(_array_of(x), x.placement.device_list[0].id)
 
 
@@ -192,13 +192,8 @@ def put_value(x: Any, sharding: Sharding) -> Any:
 
 def put(array: ArrayImpl, sharding: Sharding) -> ArrayImpl:
     """The array under a sharding. No content moves before the shards are asked for."""
-    on_gpu = sharding.device_list[0].platform == "cuda"
+    on_gpu = sharding.num_devices == 1 and sharding.device_list[0].platform == "cuda"
     if isinstance(sharding, NamedSharding):
-        if on_gpu:
-            raise ValueError(
-                "arrays can't be split over GPUs yet: place them on one, as in "
-                f"device_put(x, {library}.devices('cuda')[0])"
-            )
         check_divides(sharding, array.shape, "One of device_put args")
         if PartitionSpec.UNCONSTRAINED in tuple(sharding.spec):  # nothing is left to a partitioner
             sharding = sharding.update(spec=sharding.spec.closed())
@@ -230,14 +225,16 @@ def shards_of(array: ArrayImpl, sharding: Sharding) -> list[ArrayImpl]:
     terms = sharding.terms() if is_sum else None
     parts: dict[Any, ArrayImpl] = {}
     out = []
+    gpus = sharding.device_list if sharding.device_list[0].platform == "cuda" else None
     for position in sharding.here:
         index = indices[position]
         has_none = terms is not None and terms[position] > 0  # the first has all of the sum
         key = has_none, *((s.start, s.stop) for s in index)
         if key not in parts:
             parts[key] = _zeros_like_part(array, index) if has_none else _part(array, index)
-        out.append(parts[key])
-    if array.placement == sharding and len(parts) > 1:
+        part = parts[key]
+        out.append(part if gpus is None else runtime.to_device(part, gpus[position].id))
+    if array.placement == sharding and (len(parts) > 1 or gpus is not None):
         array.shards = out
     return out
 
@@ -265,7 +262,7 @@ def gather(array: ArrayImpl) -> ArrayImpl:
     assert shards is not None
     indices = sharding.indices(array.shape)
     if sharding.is_fully_replicated:
-        return shards[0]
+        return runtime.to_host(shards[0])
     if not sharding.is_fully_addressable:
         raise RuntimeError(
             f"an array of shape {array.shape} spans devices of several processes, of which this one can read "

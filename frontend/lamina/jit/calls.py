@@ -53,7 +53,7 @@ def call_new(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any])
         leaves = list(as_own_arrays(leaves))
         gpu, target = _where(options, traced, leaves)
         traced = on_mesh_of(traced, leaves)
-        requested = None if gpu is not None else requested_of(options, traced, leaves)
+        requested = requested_of(options, traced, leaves)
         program = _program(options, traced, gpu, target, requested)
         entry = program.entry(traced.out_tree)
         # The results of one that is partitioned lie where these say.

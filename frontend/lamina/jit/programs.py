@@ -120,8 +120,6 @@ def compile_program(
     finds it in the disk store. `requested` are the RequestedShardings of one that is partitioned."""
     with garbage.held_off():
         plan = plan_program(closed, name, donated, keep_unused, arg_names, result_paths, requested)
-        if device is not None and plan.local is not None:
-            raise ValueError(f"{name}: programs for several devices run on CPU devices only")
         return build(plan, target=target, device=device)
 
 
@@ -140,16 +138,20 @@ def build(
     plan: Plan, module: Any = None, target: Any = None, device: Any = None, lowered: Any = None
 ) -> Program:
     """Compiles a plan, or its module as given, for a target: by default this machine, or the GPU
-    that it is loaded on. `lowered` is the plan's module where that is there already; it stays."""
+    that it is loaded on. `lowered` is the plan's module where that is there already; it stays. A program over
+    a mesh is for its devices."""
     from lamina.runtime.artifact import Artifact, ArtifactError
     from lamina.runtime.executable import LoadError, load_compiled
     from lamina.runtime.store import default_store
 
+    mesh = _mesh_of(plan)
+    number: Any = None if device is None else device.id
+    if mesh is not None:
+        device, target, number = _of_mesh(mesh, target)
     if not plan.closed.jaxpr.outvars and not plan.closed.effects and target is None:
         return Program(plan, lambda args: [], None, None, _layout_of(plan, None))
     if device is not None and target is None:
         target = _target_of(device)
-    number = None if device is None else device.id
     given, begin = module is not None, clock()
     store = None if given else default_store()
     key = program_key(plan, target) if store is not None else None
@@ -221,6 +223,23 @@ def build(
         store.put("alias", key, compilation.artifact.to_bytes())
     executable = load_compiled(compilation.artifact, plan.callbacks, number)
     return Program(plan, executable, compilation, device, layout)
+
+
+def _mesh_of(plan: Plan) -> Any:
+    """The mesh whose devices run a program together; None for other programs."""
+    if plan.requested is not None:
+        return plan.requested.mesh
+    return None if plan.local is None else plan.local.mesh
+
+
+def _of_mesh(mesh: Any, target: Any) -> tuple[Device | None, Any, tuple[int, ...] | None]:
+    """The device that a mesh's program is compiled for, for what, and the numbers of those that are GPUs."""
+    devices = mesh.device_list
+    on_gpus = devices[0].platform == "cuda"
+    if not on_gpus:
+        return None, target, None
+    target = target if target is not None and target.kind == "cuda" else None
+    return devices[0], target, tuple(d.id for d in devices)
 
 
 def _layout_of(plan: Plan, manifest: Any) -> Layout | None:
@@ -297,7 +316,7 @@ def run_jaxpr(closed: ClosedJaxpr, name: str, args: Sequence[Any]) -> list[Any]:
     args = as_own_arrays(args)
     device = _device_of(args, name)
     closed = _on_mesh_of(closed, args)
-    requested = None if device is not None else _requested_of(closed, name, args)
+    requested = _requested_of(closed, name, args)
     entry = _jaxpr_entry(closed, name, device, requested)
     if value_checks.active():
         return value_checks.checked(name, entry, args, closed)
@@ -335,7 +354,7 @@ def compile_primitive(primitive: Primitive, params: dict[str, Any]) -> Callable[
             closed = trace_to_jaxpr(fun, [get_aval(x) for x in args])
         closed = _on_mesh_of(closed, args)
         out: Any = list(range(len(closed.jaxpr.outvars))) if primitive.multiple_results else 0
-        requested = None if device is not None else _requested_of(closed, primitive.name, args)
+        requested = _requested_of(closed, primitive.name, args)
         program = compile_program(closed, primitive.name, device=device, requested=requested)
         entry = program.entry(tree.structure(out))
         if value_checks.active():

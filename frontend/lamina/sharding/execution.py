@@ -10,6 +10,7 @@ from lamina.array import ArrayImpl
 from lamina.core import tree
 from lamina.key_array import as_logical
 from lamina.runtime import processes
+from lamina.runtime.executable import CliqueExecutable
 from lamina.sharding.layout import Layout
 from lamina.sharding.shardings import NamedSharding
 
@@ -33,7 +34,8 @@ class DeviceProgram:
         self.donated = [plan.kept[i] for i in (*plan.aliases, *plan.donors)]
         self.computes = bool(plan.closed.jaxpr.outvars or plan.closed.effects)
         self.logical = {i: d for i, d in enumerate(plan.logical_out) if d is not None}
-        self.places = processes.places(tuple(d.id for d in layout.mesh.device_list))
+        is_on_gpus = layout.mesh.device_list[0].platform == "cuda"
+        self.places = None if is_on_gpus else processes.places(tuple(d.id for d in layout.mesh.device_list))
         if self.places is not None and not self.places.here:
             raise ValueError(
                 f"{plan.name} runs on {layout.mesh!r}, which has no device of process {processes.current().rank}: "
@@ -48,7 +50,10 @@ class DeviceProgram:
             blocks = [*self.consts, *(placement.shards_of(arrays[i], s) for i, s in places)]
             here = range(layout.mesh.size if self.places is None else len(self.places.here))
             per_device = [[block[d] for block in blocks] for d in here]
-            results = runtime.run_on_devices(self.executable, per_device, self.places)
+            if isinstance(self.executable, CliqueExecutable):
+                results = runtime.run_on_gpus(self.executable.executables, per_device, self.places)
+            else:
+                results = runtime.run_on_devices(self.executable, per_device, self.places)
         for i in self.donated:
             arrays[i].delete()
         outs: list[Any] = []

@@ -43,6 +43,16 @@ class Collective(Record):
     kind: int
     words: tuple[int, ...]
 
+    @property
+    def count(self) -> int:
+        """Of elements, as the runtime's CollectiveKind counts them."""
+        return self.words[2]
+
+    @property
+    def element_size(self) -> int:
+        """In bytes."""
+        return self.words[3]
+
     @classmethod
     def of(cls, op: ir.Operation) -> Collective | None:
         """What an op tells the runtime; None for ops that are no collectives. Expects those whose

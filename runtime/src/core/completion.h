@@ -28,6 +28,8 @@ class Completable {
   virtual ~Completable() = default;
   // Whether it is over, with its error if it failed. Called from any thread until it has said so.
   virtual bool over(Error* error) = 0;
+  // Whether it can fail so that what waits for it on the GPU would wait for ever.
+  virtual bool may_fail_alone() const { return false; }
 };
 
 // The moment at which a dispatched call has filled its results, shared by all of them.

@@ -317,6 +317,14 @@ void define_state(nb::module_& m) {
       "Runs an Executable once on each device; arguments[i] are the arrays of the i-th device that "
       "is here.");
   m.def(
+      "run_on_gpus",
+      [](nb::handle executables, nb::handle arguments, const Places* places) {
+        return checked(execute_clique(executables.ptr(), arguments.ptr(), places));
+      },
+      nb::arg("executables"), nb::arg("arguments"), nb::arg("places").none() = nb::none(),
+      "Runs the Executables of a clique's GPUs together; arguments[i] are the arrays of the i-th that "
+      "is here.");
+  m.def(
       "join_processes",
       [](int rank, int size, int64_t handle_size, uint64_t isend, uint64_t irecv, uint64_t test,
          uint64_t iprobe, uint64_t communicator, uint64_t byte, int64_t most_tags) {

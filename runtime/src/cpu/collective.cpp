@@ -29,10 +29,6 @@ double initial_timeout() {
 std::atomic<int64_t> timeout_ns{static_cast<int64_t>(initial_timeout() * 1e9)};
 thread_local Device* device = nullptr;
 
-const char* const kNames[] = {"all_reduce",  "reduce_scatter",     "all_gather",
-                              "all_to_all",  "collective_permute", "collective_broadcast",
-                              "partition_id"};
-
 }  // namespace
 
 // --- Meetings ------------------------------------------------------------------------------------
@@ -255,7 +251,7 @@ extern "C" void lamina_collective(int32_t kind_number, const void* operand, void
                                   const int64_t* words) {
   using namespace lamina;
   const auto kind = static_cast<CollectiveKind>(kind_number);
-  const char* const what = kNames[kind_number];
+  const char* const what = kCollectiveNames[kind_number];
   Device* const here = device;
   if (here != nullptr && here->begins) {
     here->begins = false;

@@ -15,21 +15,11 @@
 #include <string>
 #include <vector>
 
+#include "core/collective_kind.h"
 #include "core/completion.h"
 #include "core/shared.h"
 
 namespace lamina {
-
-// What a collective does. Operands and results are dense; n is the size of the group.
-enum class CollectiveKind : int32_t {
-  kAllReduce,      // count elements -> count elements
-  kReduceScatter,  // n * count -> count
-  kAllGather,      // count -> n * count
-  kAllToAll,       // n * count -> n * count
-  kPermute,        // count -> count; zeros where nothing arrives
-  kBroadcast,      // count -> count: the first of the group's; zeros outside every group
-  kDeviceId,       // -> one uint32
-};
 
 // What a collective is, as generated code states it: an array of int64 that lives as long as the
 // code. kPermute has pairs (source, target) in place of groups.

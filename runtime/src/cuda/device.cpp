@@ -1,6 +1,8 @@
 // device.cpp -- see device.h.
 #include "cuda/device.h"
 
+#include "cuda/nccl.h"
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,19 +14,30 @@ namespace {
 // The moment at which an event is reached.
 class Event : public Completable {
  public:
-  Event(Device* device, Handle event, std::string what)
-      : device_(device), event_(event), what_(std::move(what)) {}
-  ~Event() override { device_->give_event(event_); }
+  Event(Device* device, Handle event, std::string what, std::shared_ptr<Watch> watch)
+      : device_(device), event_(event), what_(std::move(what)), watch_(std::move(watch)) {
+    if (watch_) watch_->ends_with(device_, event_);
+  }
+  ~Event() override {
+    if (watch_) watch_->ends_with(nullptr, nullptr);
+    device_->give_event(event_);
+  }
 
   Handle handle() const { return event_; }
+
+  bool may_fail_alone() const override { return watch_ != nullptr; }
 
   bool over(Error* error) override {
     if (!device_->usable()) return true;
     try {
       const InContext current = device_->enter();
       const Result code = driver().event_query(event_);
-      if (code == kNotReady) return false;
+      if (code == kNotReady) {
+        if (watch_) watch_->look();
+        return false;
+      }
       check(code, "the GPU's work", "");
+      if (watch_) watch_->check_not_aborted();
     } catch (const std::exception& failure) {
       *error = {"[" + what_ + "] " + failure.what(), nullptr, nullptr};
     }
@@ -35,6 +48,7 @@ class Event : public Completable {
   Device* device_;
   Handle event_;
   std::string what_;
+  std::shared_ptr<Watch> watch_;
 };
 
 constexpr const char* kForked =
@@ -355,7 +369,7 @@ void Device::order_overwriting(Memory* memory) {
 }
 
 void Device::finish_with(const Stream& stream, Buffer* const* buffers, size_t count,
-                         const std::string& what) {
+                         const std::string& what, const std::shared_ptr<Watch>& watch) {
   if (count == 0) return;
   const Handle event = take_event();
   const Result code = driver().event_record(event, stream.handle);
@@ -364,7 +378,7 @@ void Device::finish_with(const Stream& stream, Buffer* const* buffers, size_t co
     check(code, "cuEventRecord");
   }
   const auto completion =
-      Ref<Completion>::steal(Completion::of(std::make_unique<Event>(this, event, what)));
+      Ref<Completion>::steal(Completion::of(std::make_unique<Event>(this, event, what, watch)));
   for (size_t i = 0; i < count; ++i) {
     buffers[i]->set_pending(completion.get());
     if (Memory* memory = memory_of(buffers[i])) {

@@ -22,6 +22,7 @@
 namespace lamina::cuda {
 
 class Device;
+class Watch;
 
 // What work is issued on. Numbers are never given again, as the driver does with handles.
 struct Stream {
@@ -114,9 +115,9 @@ class Device {
   // Gives memory of others back that work used which is done by now. Call with the GIL.
   void drop_retired();
   // Sets `pending` of the buffers to the moment at which all that is issued on the stream is done.
-  // `what` begins the message where that fails.
+  // `what` begins the message where that fails; `watch` looks after what meets other devices.
   void finish_with(const Stream& stream, Buffer* const* buffers, size_t count,
-                   const std::string& what);
+                   const std::string& what, const std::shared_ptr<Watch>& watch = nullptr);
 
   Handle take_event();
   void give_event(Handle event);

@@ -100,8 +100,8 @@ Handle Device::set_condition() {
   return set_condition_;
 }
 
-Graph::Graph(Program& program, const Addresses& addresses)
-    : program_(&program), addresses_(addresses) {
+Graph::Graph(Program& program, const Addresses& addresses, uint64_t number)
+    : program_(&program), addresses_(addresses), number_(number) {
   const Driver& cuda = driver();
   check(cuda.graph_create(&graph_, 0), "cuGraphCreate");
   try {
@@ -118,6 +118,7 @@ Graph::Graph(Program& program, const Addresses& addresses)
 Graph::Graph(Graph&& other) noexcept
     : program_(other.program_),
       addresses_(std::move(other.addresses_)),
+      number_(other.number_),
       graph_(std::exchange(other.graph_, nullptr)),
       exec_(std::exchange(other.exec_, nullptr)),
       nodes_(std::move(other.nodes_)) {}
@@ -189,6 +190,9 @@ void Graph::add(Handle graph, const std::vector<Step>& steps, Handle* last) {
         continue;
       case Step::kCall:
         throw std::logic_error("a program that calls Python is no graph");
+      case Step::kCollective:
+        add_captured(graph, step, last);
+        continue;
     }
     *last = node;
     if (moves(step)) nodes_.push_back({&step, nullptr, node});
@@ -201,7 +205,11 @@ Handle Graph::capture(Program& program, const Step& step, const Addresses& addre
   check(cuda.capture_begin(stream, kCaptureThisThread), "cuStreamBeginCapture");
   Handle made = nullptr;
   try {
-    program.issue_library(step, addresses, stream);
+    if (step.kind == Step::kCollective) {
+      program.issue_collective(step, addresses, stream);
+    } else {
+      program.issue_library(step, addresses, stream);
+    }
   } catch (...) {
     cuda.capture_end(stream, &made);
     if (made != nullptr) cuda.graph_destroy(made);
@@ -211,18 +219,19 @@ Handle Graph::capture(Program& program, const Step& step, const Addresses& addre
   return made;
 }
 
+void Graph::add_captured(Handle graph, const Step& step, Handle* last) {
+  const Handle child = capture(*program_, step, addresses_);
+  Handle node = nullptr;
+  const Result code =
+      driver().graph_child(&node, graph, last, *last == nullptr ? 0 : 1, child);  // copies it
+  driver().graph_destroy(child);
+  check(code, "cuGraphAddChildGraphNode", [&] { return about(step); });
+  *last = node;
+  nodes_.push_back({&step, nullptr, node});
+}
+
 void Graph::add_launches(Handle graph, const Step& step, Handle* last) {
-  if (program_->kernels[step.kernel].library) {
-    const Handle child = capture(*program_, step, addresses_);
-    Handle node = nullptr;
-    const Result code =
-        driver().graph_child(&node, graph, last, *last == nullptr ? 0 : 1, child);  // copies it
-    driver().graph_destroy(child);
-    check(code, "cuGraphAddChildGraphNode", [&] { return about(step); });
-    *last = node;
-    nodes_.push_back({&step, nullptr, node});
-    return;
-  }
+  if (program_->kernels[step.kernel].library) return add_captured(graph, step, last);
   Parameters parameters(step, addresses_, program_->scratch);
   for (const Launch& launch : program_->kernels[step.kernel].launches) {
     const KernelNode wanted = kernel_node(launch, parameters.of(launch));

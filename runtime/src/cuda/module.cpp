@@ -4,7 +4,9 @@
 #include "cuda/module.h"
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "core/executable.h"
@@ -100,6 +102,50 @@ cuda::Place read_place(nb::handle from) {
 
 std::vector<cuda::Step> read_steps(nb::handle from, nb::dict kernels, cuda::Program* program);
 
+void read_collective(nb::dict from, cuda::Step* step, cuda::Program* program) {
+  const auto what = nb::cast<std::string>(from["collective"]);
+  const auto kind = std::find(std::begin(kCollectiveNames), std::end(kCollectiveNames), what) -
+                    std::begin(kCollectiveNames);
+  step->kind = cuda::Step::kCollective;
+  step->name = what;
+  for (const nb::handle place : nb::cast<nb::sequence>(from["buffers"])) {
+    step->places.push_back(read_place(place));
+  }
+  if (program->clique == nullptr) {
+    throw nb::value_error("a program with collectives is loaded for the GPUs of a mesh");
+  }
+  ++program->launches;
+  cuda::Collective& collective = step->collective;
+  collective.kind = static_cast<CollectiveKind>(kind);
+  if (collective.kind == CollectiveKind::kDeviceId) {  // a constant on each device
+    step->kind = cuda::Step::kFill;
+    step->bytes = step->element_bytes = sizeof(uint32_t);
+    step->element = static_cast<unsigned>(program->position);
+    return;
+  }
+  program->meets = true;
+  collective.type = nb::cast<int>(from["type"]);
+  collective.op = nb::cast<int>(from["op"]);
+  collective.count = nb::cast<size_t>(from["count"]);
+  collective.element_bytes = nb::cast<size_t>(from["bytes"]);
+  cuda::Groups groups;
+  for (const nb::handle row : nb::cast<nb::sequence>(from["groups"])) {
+    groups.emplace_back();
+    for (const nb::handle member : nb::cast<nb::sequence>(row)) {
+      groups.back().push_back(nb::cast<int>(member));
+    }
+  }
+  if (collective.kind == CollectiveKind::kPermute) {
+    for (const auto& pair : groups) {
+      if (pair.at(0) == program->position) collective.targets.push_back(pair.at(1));
+      if (pair.at(1) == program->position) collective.source = pair.at(0);
+    }
+    groups = {};
+  }
+  collective.communicator =
+      unlocked([&] { return program->clique->among(groups, program->position); });
+}
+
 cuda::Step read_step(nb::dict from, nb::dict kernels, cuda::Program* program) {
   cuda::Step step;
   const auto text = [&from](const char* key) {
@@ -166,6 +212,8 @@ cuda::Step read_step(nb::dict from, nb::dict kernels, cuda::Program* program) {
       }
     }
     program->calls_host = true;
+  } else if (from.contains("collective")) {
+    read_collective(from, &step, program);
   } else {
     throw nb::value_error("a launch plan has an unknown step");
   }
@@ -292,9 +340,17 @@ nb::object take_library(nb::dict row, const std::string& path, cuda::Program* pr
   return found;
 }
 
+bool has_collectives(const std::vector<cuda::Step>& steps) {
+  return std::any_of(steps.begin(), steps.end(), [](const cuda::Step& step) {
+    return step.kind == cuda::Step::kCollective ||
+           std::any_of(step.bodies.begin(), step.bodies.end(), has_collectives);
+  });
+}
+
 nb::object device_program(int number, std::string name, nb::sequence kernels, nb::sequence steps,
                           nb::bytes constants, size_t arena_bytes, uint64_t scratch,
-                          bool synchronous, bool graphs, std::string library) {
+                          bool synchronous, bool graphs, std::string library,
+                          cuda::Clique* clique, int position) {
   return translated([&] {
     auto program = std::make_unique<cuda::Program>();
     program->generation = cuda::driver_generation();
@@ -305,6 +361,8 @@ nb::object device_program(int number, std::string name, nb::sequence kernels, nb
     program->scratch = scratch;
     program->synchronous = synchronous;
     program->use_graphs = graphs;
+    program->clique = clique;
+    program->position = position;
     nb::dict numbers, timings;
     bool calls_library = false;
     for (const nb::handle each : kernels) {
@@ -325,6 +383,11 @@ nb::object device_program(int number, std::string name, nb::sequence kernels, nb
           unlocked([&] { return program->device->upload(constants.c_str(), constants.size()); });
     }
     program->steps = read_steps(steps, numbers, program.get());
+    for (const cuda::Step& step : program->steps) {
+      for (const auto& body : step.bodies) {
+        program->meets_in_bodies = program->meets_in_bodies || has_collectives(body);
+      }
+    }
     PyObject* capsule = PyCapsule_New(program.get(), kDeviceProgram, [](PyObject* unused) {
       delete static_cast<cuda::Program*>(PyCapsule_GetPointer(unused, kDeviceProgram));
     });
@@ -381,9 +444,32 @@ void define_cuda(nb::module_& m) {
   m.def(
       "device_program", device_program, nb::arg("device"), nb::arg("name"), nb::arg("kernels"),
       nb::arg("steps"), nb::arg("constants"), nb::arg("arena_bytes"), nb::arg("scratch"),
-      nb::arg("synchronous"), nb::arg("graphs"), nb::arg("library"),
+      nb::arg("synchronous"), nb::arg("graphs"), nb::arg("library"), nb::arg("clique").none(),
+      nb::arg("position"),
       "Loads a program on a GPU, for an Executable to take over; and what was measured of kernels "
       "and a library in their places.");
+  nb::class_<cuda::Clique>(m, "Clique", "The GPUs of a mesh, and NCCL's communicators of them.")
+      .def_prop_ro("version", &cuda::Clique::version, "NCCL's, 23203 for 2.32.3.");
+  m.def(
+      "clique",
+      [](std::string path, int size, std::vector<int> here, std::vector<int> numbers, nb::bytes id) {
+        const std::string bytes(id.c_str(), id.size());
+        return translated([&] {
+          return unlocked([&] { return &cuda::Clique::of(path, size, here, numbers, bytes); });
+        });
+      },
+      nb::arg("path"), nb::arg("size"), nb::arg("here"), nb::arg("numbers"), nb::arg("id"),
+      nb::rv_policy::reference,
+      "The GPUs of a mesh of so many, of which those at positions `here` are this process's, with these "
+      "numbers. `id` is nccl_unique_id() of the process of the first, empty where there is one process.");
+  m.def(
+      "nccl_unique_id",
+      [](std::string path) {
+        const std::string id =
+            translated([&] { return unlocked([&] { return cuda::Clique::unique_id(path); }); });
+        return nb::bytes(id.data(), id.size());
+      },
+      nb::arg("path"), "What all processes of a new clique are told.");
   m.def("cublaslt_version", cuda::library_version, nb::arg("path"), nb::call_guard<WithoutGil>(),
         "The version of cuBLASLt in a file, 0 where it can't be used.");
   m.def(

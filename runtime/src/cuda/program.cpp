@@ -47,9 +47,7 @@ class Issuer {
   void run(const std::vector<Step>& steps) {
     for (const Step& step : steps) {
       run(step);
-      if (program_.synchronous) {
-        check(cuda_.stream_synchronize(stream_), "the GPU's work", [&] { return about(step); });
-      }
+      if (program_.synchronous) program_.wait(stream_, step);
     }
   }
 
@@ -76,6 +74,8 @@ class Issuer {
         return;
       case Step::kCall:
         return call(step);
+      case Step::kCollective:
+        return program_.issue_collective(step, addresses_, stream_);
     }
   }
 
@@ -117,7 +117,7 @@ class Issuer {
       check(cuda_.copy_to_host(staged.at(i), addresses_.of(step.places[i]), step.sizes[i], stream_),
             "cuMemcpyDtoHAsync", what);
     }
-    check(cuda_.stream_synchronize(stream_), "the GPU's work", what);
+    program_.wait(stream_, step);
     staged.busy = false;
     host_(step, pointers.data(), pointers.data() + step.inputs);
     for (size_t i = step.inputs; i < step.places.size(); ++i) {
@@ -132,6 +132,7 @@ class Issuer {
   // What decides, which everything issued so far may compute: waits for it.
   int64_t decide(const Step& step) {
     unsigned char bytes[8] = {};
+    if (program_.watch) program_.wait(stream_, step);  // the copy itself would wait for ever
     check(cuda_.copy_to_host(bytes, addresses_.of(step.places[0]), step.bytes, stream_),
           "cuMemcpyDtoHAsync", [&] { return about(step); });
     check(cuda_.stream_synchronize(stream_), "the GPU's work", [&] { return about(step); });
@@ -154,7 +155,7 @@ class Issuer {
 
 std::string about(const Step& step) {
   static const char* const kinds[] = {"kernel", "copy",  "fill",    "if",
-                                      "switch", "while", "callback"};
+                                      "switch", "while", "callback", "collective"};
   std::string text = std::string("of ") + kinds[step.kind];
   if (!step.name.empty()) text += " " + step.name;
   if (!step.at.empty()) text += " at " + step.at;
@@ -202,26 +203,40 @@ void Program::issue_library(const Step& step, const Addresses& addresses, Handle
                                       about(step));
 }
 
-void Program::issue(const Addresses& addresses, const HostCall& host) {
+void Program::issue_collective(const Step& step, const Addresses& addresses, Handle stream) {
+  cuda::issue_collective(*clique, position, step.collective, addresses.of(step.places[0]),
+                         addresses.of(step.places[1]), stream, about(step));
+}
+
+void Program::wait(Handle stream, const Step& step) {
+  if (watch) return watch->wait(*device, stream, about(step));
+  check(driver().stream_synchronize(stream), "the GPU's work", [&] { return about(step); });
+}
+
+// A graph with collectives is one of those that all devices made in the same run: NCCL wants them to
+// capture and to launch alike. In conditional nodes there may be none: NCCL's calls may need the host.
+void Program::issue(const Addresses& addresses, const HostCall& host, const Agreement& agree) {
   ++runs;
   const Driver& cuda = driver();
   // A program that is called once is not worth a graph, unless its loops would wait for the host.
   const bool worth = decides ? cuda.has_conditionals && device->set_condition() != nullptr
                              : cuda.has_graphs && launches > kFewLaunches && runs > 1;
-  if (!worth || !use_graphs || synchronous || calls_host) {
+  const bool meets_elsewhere = meets && clique->spans_processes();
+  if (!worth || !use_graphs || synchronous || calls_host || meets_in_bodies || meets_elsewhere) {
     return Issuer(*this, addresses, host).run(steps);
   }
   auto found = graphs.begin();
   while (found != graphs.end() && !(found->addresses() == addresses)) ++found;
+  if (meets && agree(found == graphs.end() ? 0 : found->number()) == 0) found = graphs.end();
   if (found != graphs.end()) {
     graphs.splice(graphs.begin(), graphs, found);
   } else {
     const bool full = graphs.size() >= kMostGraphs;
-    if (full && !decides && graphs.back().update(*this, addresses)) {
+    if (full && !decides && !meets && graphs.back().update(*this, addresses)) {
       graphs.splice(graphs.begin(), graphs, std::prev(graphs.end()));
     } else {
       if (full) graphs.pop_back();
-      graphs.emplace_front(*this, addresses);
+      graphs.emplace_front(*this, addresses, runs);
     }
   }
   graphs.front().launch(device->compute());

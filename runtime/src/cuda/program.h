@@ -9,6 +9,7 @@
 
 #include "cuda/device.h"
 #include "cuda/library.h"
+#include "cuda/nccl.h"
 
 namespace lamina::cuda {
 
@@ -42,7 +43,9 @@ struct Place {
 };
 
 struct Step {
-  enum Kind : uint8_t { kLaunch, kCopy, kFill, kIf, kSwitch, kWhile, kCall } kind = kLaunch;
+  enum Kind : uint8_t {
+    kLaunch, kCopy, kFill, kIf, kSwitch, kWhile, kCall, kCollective
+  } kind = kLaunch;
   size_t kernel = 0;          // or a Python function's number
   std::vector<Place> places;  // a kernel's buffers; source and target; target; what decides
   std::vector<size_t> sizes;  // in bytes, of what a function takes and gives
@@ -51,7 +54,8 @@ struct Step {
   unsigned element = 0, element_bytes = 0;
   // then, else; the cases and then the default; condition, body
   std::vector<std::vector<Step>> bodies;
-  std::string name, at;  // for errors
+  Collective collective;  // whose operand and result are the places
+  std::string name, at;   // for errors
 };
 
 // Where the buffers of one call are.
@@ -102,6 +106,10 @@ Timings time_both(Device& device, const Kernel& kernel, LibraryCall& library,
 
 class Graph;
 
+// What the devices of a run agree on before they issue it: given the number of a graph that this
+// one has for it (0: none), gives it where all have that one, else 0.
+using Agreement = std::function<uint64_t(uint64_t graph)>;
+
 // Calls the Python function of a step on memory of the host; null for results that nobody reads.
 // Throws what ends the program.
 using HostCall = std::function<void(const Step& step, void** inputs, void** outputs)>;
@@ -121,6 +129,11 @@ struct Program {
   bool calls_host = false;   // whether it calls Python: it is issued step by step
   bool synchronous = false;  // wait after each step, so that errors name it
   bool use_graphs = true;
+  Clique* clique = nullptr;  // the devices that run it together, of which this is one
+  int position = 0;
+  bool meets = false;           // there are collectives in it
+  bool meets_in_bodies = false; // of its control flow
+  std::shared_ptr<Watch> watch; // of the run that is issued
   uint64_t runs = 0;
   std::list<Graph> graphs;  // those used last come first
 
@@ -130,19 +143,24 @@ struct Program {
 
   // Issues a kernel that is a library call.
   void issue_library(const Step& step, const Addresses& addresses, Handle stream);
-  // Issues one run. Call with a Turn. Throws CudaError, OutOfMemory, and what `host` does.
-  void issue(const Addresses& addresses, const HostCall& host);
+  void issue_collective(const Step& step, const Addresses& addresses, Handle stream);
+  // Waits for what is issued on the stream.
+  void wait(Handle stream, const Step& step);
+  // Issues one run. Call with a Turn. Throws CudaError, OutOfMemory, and what `host` does. `agree` is
+  // there where devices run it together.
+  void issue(const Addresses& addresses, const HostCall& host, const Agreement& agree);
 };
 
 // A program as a graph that the driver launches at once, for one set of addresses.
 class Graph {
  public:
-  // Throws CudaError.
-  Graph(Program& program, const Addresses& addresses);
+  // `number` tells graphs of a program apart. Throws CudaError.
+  Graph(Program& program, const Addresses& addresses, uint64_t number);
   Graph(Graph&& other) noexcept;
   ~Graph();
 
   const Addresses& addresses() const { return addresses_; }
+  uint64_t number() const { return number_; }
   // Lets it work at other addresses. False where that can't be: make a new one.
   bool update(Program& program, const Addresses& addresses);
   void launch(Handle stream);
@@ -150,13 +168,14 @@ class Graph {
  private:
   struct Node {
     const Step* step;
-    const Launch* launch;  // null for a launch that is a library's
+    const Launch* launch;  // null for what a library issues
     Handle node;
   };
   void add(Handle graph, const std::vector<Step>& steps, Handle* last);
   void add_launches(Handle graph, const Step& step, Handle* last);
   // A graph of what a library issues for a step, for the caller to destroy.
   static Handle capture(Program& program, const Step& step, const Addresses& addresses);
+  void add_captured(Handle graph, const Step& step, Handle* last);
   void add_branches(Handle graph, const Step& step, Handle* last);
   void add_while(Handle graph, const Step& step, Handle* last);
   ConditionalHandle make_handle(Handle graph);
@@ -167,6 +186,7 @@ class Graph {
 
   Program* program_;
   Addresses addresses_;
+  uint64_t number_;
   Handle graph_ = nullptr, exec_ = nullptr;
   std::vector<Node> nodes_;  // with addresses of arguments, results or the arena
 };

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 PTR, INT, UINT, WORD = ctypes.c_void_p, ctypes.c_int, ctypes.c_uint, ctypes.c_uint64
+GIVE_TEXT: set[str] = set()
+"""The symbols of calls that give a text and no error's number."""
 Calls = dict[str, tuple[tuple[Any, ...], Callable[..., int | None]]]
 """By symbol: the types of the parameters, and the function, which takes the driver before them."""
 

@@ -17,12 +17,16 @@ _INVALID_CONTEXT = 201
 _FIRST = 0x1000
 
 NEED_NONE = ("cuInit", "cuDriverGetVersion", "cuGetError", "cuDevice", "cuCtx", "cuEventDestroy",
-             "cuPointerGet", "cublasLt")  # fmt: skip
+             "cuPointerGet", "cublasLt", "nccl")  # fmt: skip
 """How the calls begin that need no context."""
 
 
 def primary(device: int) -> int:
     return _FIRST * (device + 1)
+
+
+def device_of(context: int) -> int:
+    return context // _FIRST - 1
 
 
 _call("cuDevicePrimaryCtxRetain", PTR, INT)(lambda self, out, device: set_word(out, primary(device)))
@@ -58,7 +62,7 @@ def _get_current(self: FakeDriver, out: int) -> None:
 def _get_device(self: FakeDriver, out: int) -> int | None:
     if not self.contexts:
         return _INVALID_CONTEXT
-    set_int(out, self.contexts[-1] // _FIRST - 1)
+    set_int(out, device_of(self.contexts[-1]))
     return None
 
 
@@ -66,5 +70,5 @@ def _get_device(self: FakeDriver, out: int) -> int | None:
 def _device_of(self: FakeDriver, out: int, context: int | None) -> int | None:
     if context is None:
         return _get_device(self, out)
-    set_int(out, context // _FIRST - 1)
+    set_int(out, device_of(context))
     return None

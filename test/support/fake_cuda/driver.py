@@ -33,7 +33,7 @@ from support.fake_cuda import graphs as fake_graphs
 from support.fake_cuda import memory as fake_memory
 from support.fake_cuda import streams as fake_streams
 from support.fake_cuda.c_calls import INT, PTR, UINT, pointer, set_int, set_text, set_word
-from support.fake_cuda.streams import Stream
+from support.fake_cuda.streams import NotReadyError, Stream
 from support.simt import emulator as simt
 
 INVALID_VALUE = 1
@@ -43,6 +43,7 @@ _NAMES = {1: b"CUDA_ERROR_INVALID_VALUE", 2: b"CUDA_ERROR_OUT_OF_MEMORY",
           201: b"CUDA_ERROR_INVALID_CONTEXT", 209: b"CUDA_ERROR_NO_BINARY_FOR_GPU",
           700: b"CUDA_ERROR_ILLEGAL_ADDRESS", 719: b"CUDA_ERROR_LAUNCH_FAILED", 999: b"CUDA_ERROR_UNKNOWN"}  # fmt: skip
 _FIRST_ADDRESS = 1 << 40
+_DEADLOCK_SECONDS = 30
 _ELEMENTS = {n: np.dtype(of) for n, of in ((0, np.uint8), (6, np.float16), (9, ml_dtypes.bfloat16), (11, np.float32))}
 """By the driver's number of a tensor map's type."""
 _TF32 = 11
@@ -68,8 +69,10 @@ class FakeDriver:
         self.gpus, self.memory, self.version, self.capability = gpus, memory, version, capability
         self.without = without
         self.lock = threading.RLock()
+        self.changed = threading.Condition(self.lock)  # some stream has got work that others may wait for
         self.objects: dict[int, Any] = {}
         self.blocks: dict[int, np.ndarray] = {}  # device address -> bytes
+        self.owners: dict[int, int] = {}  # device address -> the number of its device
         self.next_address = _FIRST_ADDRESS
         self.next_handle = 16
         self.pinned: dict[int, Any] = {}
@@ -82,7 +85,7 @@ class FakeDriver:
         self.failures: dict[str, list[int]] = {}
         self.broken = 0  # what a kernel did is said by every call after it
         self.keep: list[Any] = []
-        self.local = threading.local()
+        self.of_threads: dict[int, list[int]] = {}  # threads of C have no locals that outlive a call
         self.objects[LEGACY_STREAM] = Stream()
         every = CALLS | fake_core.CALLS | self.libraries
         self.calls_by_name = {name: self._guarded(name, call) for name, (_, call) in every.items()}
@@ -110,7 +113,8 @@ class FakeDriver:
         made = {}
         for symbol, (kinds, _) in (CALLS | self.libraries).items():
             if symbol not in self.without:
-                callback = ctypes.CFUNCTYPE(ctypes.c_int, *kinds)(self.calls_by_name[symbol])
+                result = ctypes.c_void_p if symbol in fake_c.GIVE_TEXT else ctypes.c_int
+                callback = ctypes.CFUNCTYPE(result, *kinds)(self.calls_by_name[symbol])
                 self.keep.append(callback)
                 made[symbol] = ctypes.cast(callback, ctypes.c_void_p).value or 0
         return made
@@ -118,7 +122,7 @@ class FakeDriver:
     @property
     def contexts(self) -> list[int]:
         """The contexts of the calling thread, the current one last."""
-        return self.local.__dict__.setdefault("contexts", [])
+        return self.of_threads.setdefault(threading.get_ident(), [])
 
     def _guarded(self, symbol: str, function: Callable[..., int | None]) -> Callable[..., int]:
         needs_context = not symbol.startswith(fake_context.NEED_NONE)
@@ -139,6 +143,23 @@ class FakeDriver:
                     return self.broken
 
         return call
+
+    @property
+    def device(self) -> int:
+        """The number of the device whose context the calling thread has."""
+        return fake_context.device_of(self.contexts[-1])
+
+    def wait(self, stream: Stream, place: int) -> None:
+        """Until a stream has come so far. What it needs of others' is waited for, but not for ever."""
+        while True:
+            try:
+                return stream.reach(place)
+            except NotReadyError:
+                assert self.changed.wait(_DEADLOCK_SECONDS), "a stream waits for what nobody issues"
+
+    def device_at(self, address: int) -> int:
+        """The number of the device that has this memory."""
+        return next(self.owners[b] for b, block in self.blocks.items() if b <= address < b + block.size)
 
     def handle(self, thing: Any) -> int:
         self.next_handle += 16

@@ -27,12 +27,21 @@ class Node:
     body: Graph | None = None
     loops: bool = False
     handle: int = 0
+    children: dict[int, Node] | None = None  # of a child graph
 
 
 @dataclass
 class Graph:
     nodes: dict[int, Node] = field(default_factory=dict)
     last: int = 0
+
+
+def launched(nodes: dict[int, Node]) -> list[Node]:
+    """The nodes that a launch puts into a stream one by one: those of child graphs are."""
+    found = []
+    for node in nodes.values():
+        found += [node] if node.children is None else launched(node.children)
+    return found
 
 
 def run(driver: FakeDriver, nodes: dict[int, Node]) -> None:
@@ -161,7 +170,7 @@ def _end_capture(driver: FakeDriver, stream: int, out: int) -> None:
 
 def _child(driver: FakeDriver, graph: int) -> Node:
     nodes = dict(driver.objects[graph].nodes)
-    return Node(lambda: run(driver, nodes))
+    return Node(lambda: run(driver, nodes), children=nodes)
 
 
 @_call("cuGraphAddChildGraphNode", PTR, PTR, PTR, WORD, PTR)
@@ -181,5 +190,7 @@ def _instantiate(driver: FakeDriver, out: int, graph: int, flags: int) -> None:
 
 @_call("cuGraphLaunch", PTR, PTR)
 def _graph_launch(driver: FakeDriver, exec_: int, stream: int) -> None:
-    nodes = dict(driver.objects[exec_])
-    driver.objects[stream].put(lambda: run(driver, nodes))
+    for node in launched(driver.objects[exec_]):
+        one = {0: node}
+        plain = node.body is None
+        driver.objects[stream].put(node.work if plain else functools.partial(run, driver, one))

@@ -39,6 +39,7 @@ def _allocate(self: FakeDriver, out: int, size: int, stream: int) -> int | None:
     whole = np.full(size + 64, 0xAB, np.uint8)
     start = -whole.ctypes.data % 64
     self.blocks[address] = whole[start : start + size]
+    self.owners[address] = self.device
     set_word(out, address)
     return None
 
@@ -85,7 +86,7 @@ def _to_host(self: FakeDriver, target: int, source: int, size: int, stream: int)
 
     self.objects[stream].put(copy)
     if not any(base <= target < base + len(block) for base, block in self.pinned.items()):
-        self.objects[stream].reach(self.objects[stream].issued)  # pageable: returns when it is done
+        self.wait(self.objects[stream], self.objects[stream].issued)  # pageable: returns when it is done
 
 
 @_call("cuMemcpyDtoDAsync_v2", WORD, WORD, WORD, PTR)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 from dataclasses import dataclass
@@ -20,10 +21,15 @@ CALLS: fake_c.Calls = {}
 _call = functools.partial(fake_c.register, CALLS)
 
 
+class NotReadyError(Exception):
+    """Raised by work that needs what another stream has not been given yet, or will never do."""
+
+
 class Stream:
     """Work in order, done when somebody waits for it."""
 
-    def __init__(self) -> None:
+    def __init__(self, device: int = 0) -> None:
+        self.device = device
         self.queue: list[Work] = []
         self.done = 0
         self.issued = 0
@@ -34,13 +40,26 @@ class Stream:
         if self.captured is not None:
             self.captured.append(work)
             return
-        self.queue.append(work)
+        self.queue.append(work.launched_on(self) if hasattr(work, "launched_on") else work)
         self.issued += 1
 
     def step(self) -> None:
-        if self.queue:
-            self.done += 1  # also of work that raises, as a test's time-out does: nobody waits for it again
-            self.queue.pop(0)()
+        if not self.queue:
+            return
+        work = self.queue[0]
+        try:
+            work()
+        except NotReadyError:
+            raise
+        except BaseException:  # as a test's time-out: nobody waits for it again
+            self._drop(work)
+            raise
+        self._drop(work)
+
+    def _drop(self, work: Work) -> None:
+        if self.queue and self.queue[0] is work:  # work of others that needs this one's result may have done it
+            self.queue.pop(0)
+            self.done += 1
 
     def reach(self, place: int) -> None:
         while self.done < place:
@@ -54,7 +73,7 @@ class Event:
     time: float = 0.0
 
 
-_call("cuStreamCreate", PTR, UINT)(lambda self, out, flags: set_word(out, self.handle(Stream())))
+_call("cuStreamCreate", PTR, UINT)(lambda self, out, flags: set_word(out, self.handle(Stream(self.device))))
 _call("cuEventCreate", PTR, UINT)(lambda self, out, flags: set_word(out, self.handle(Event())))
 _call("cuEventDestroy_v2", PTR)(lambda self, event: 0)
 
@@ -62,7 +81,7 @@ _call("cuEventDestroy_v2", PTR)(lambda self, event: 0)
 @_call("cuStreamSynchronize", PTR)
 def _synchronize(self: FakeDriver, stream: int) -> int:
     held: Stream = self.objects[stream]
-    held.reach(held.issued)
+    self.wait(held, held.issued)
     return self.broken
 
 
@@ -90,7 +109,8 @@ def _query(self: FakeDriver, event: int) -> int:
     held: Event = self.objects[event]
     assert held.stream is not None
     if held.stream.done < held.place:
-        held.stream.step()
+        with contextlib.suppress(NotReadyError):
+            held.stream.step()
         return self.broken or _NOT_READY
     return self.broken
 
@@ -99,7 +119,7 @@ def _query(self: FakeDriver, event: int) -> int:
 def _event_synchronize(self: FakeDriver, event: int) -> int:
     held: Event = self.objects[event]
     assert held.stream is not None
-    held.stream.reach(held.place)
+    self.wait(held.stream, held.place)
     return self.broken
 
 
