@@ -39,6 +39,7 @@ STABLEHLO_PREPARE = (
         r"stablehlo\.(all_|reduce_scatter|collective_|partition_id|replica_id)",
         "stablehlo-lay-out-collectives",
     ),
+    (r"stablehlo\.(all_reduce|reduce_scatter)", "stablehlo-legalize-reductions"),
     # These become ops that fuse and that libraries do.
     (r"stablehlo\.rng ", "stablehlo-expand-rng"),
     (r"stablehlo\.fft", "stablehlo-expand-fft{largest-prime=383 real=true}"),
@@ -108,10 +109,11 @@ CUDA_INPUT = (
     "stablehlo-expand-lanes{form=threads}",
     *STABLEHLO_INPUT[3:],
 )
-CUDA_PREPARE = tuple(
-    (patterns, "stablehlo-expand-fft" if "expand-fft" in needed else needed)
-    for patterns, needed in STABLEHLO_PREPARE
-)
+_PREPARED_ON_GPUS = {
+    "stablehlo-expand-fft{largest-prime=383 real=true}": "stablehlo-expand-fft",
+    "stablehlo-legalize-reductions": "stablehlo-legalize-reductions{nccl=true}",
+}
+CUDA_PREPARE = tuple((patterns, _PREPARED_ON_GPUS.get(needed, needed)) for patterns, needed in STABLEHLO_PREPARE)
 _NOT_ON_GPUS = (
     *STABLEHLO_FUSE[:3],  # all lanes at once; other types
     "stablehlo-chunk-attention",

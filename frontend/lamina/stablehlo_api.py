@@ -70,18 +70,21 @@ class LoadedStableHLO:
 
     def on_devices(self, arguments: Sequence[Sequence[Any]]) -> list[list[ArrayImpl]]:
         """Runs the program on several devices at once, which meet in its collectives:
-        arguments[d] are those of device d, and the result has a list for each device."""
+        arguments[d] are those of device d, and the result has a list for each device. One that is
+        compiled for GPUs runs on the first ones."""
         from lamina.array import ArrayImpl
-        from lamina.runtime import Executable, run_on_devices, to_array
+        from lamina.runtime import Executable, run_on_devices, run_on_gpus, to_array
+        from lamina.runtime.executable import load
 
         executable = self._executable
-        if not isinstance(executable, Executable):
-            if executable.on_gpu:
-                raise ValueError(f"{self.name} is for a GPU: only CPU devices run a program together")
-            executable = executable.executable()
         checked = [_checked(self.name, tuple(given), self.inputs) for given in arguments]
         arrays = [[x if isinstance(x, ArrayImpl) else to_array(x) for x in row] for row in checked]
-        return run_on_devices(executable, arrays)
+        if isinstance(executable, Executable):
+            return run_on_devices(executable, arrays)
+        if not executable.on_gpu:
+            return run_on_devices(executable.executable(), arrays)
+        gpus = load(self.compilation.artifact, (), tuple(range(len(arrays))))
+        return run_on_gpus(gpus.executables, arrays)
 
     def __repr__(self) -> str:
         given = ", ".join(map(str, self.inputs))

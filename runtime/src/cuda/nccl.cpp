@@ -20,6 +20,7 @@ struct UniqueId {
 };
 
 constexpr int kWorked = 0, kNoColor = -1;
+constexpr int kLooks = 1000;
 constexpr int kBytes = 1;  // NCCL's number of its type of one byte
 
 }  // namespace
@@ -256,6 +257,9 @@ void Clique::abort(const std::string& why) {
     watch->is_over_ = driver().event_query(watch->event_) != kNotReady;
   }
   ++aborts_;
+  // Calls return at once, or wait for others and are ended by what follows.
+  constexpr timespec kPause{0, 1'000'000};
+  for (int looks = 0; calling_ > 0 && looks < kLooks; ++looks) nanosleep(&kPause, nullptr);
   // Those split off first: they are of the others' resources.
   const Groups all = everybody(size_);
   for (const bool split_off : {true, false}) {
@@ -269,20 +273,27 @@ void Clique::abort(const std::string& why) {
   }
 }
 
-std::string Clique::trouble(int position) {
+Clique::Calling::Calling(Clique& clique) : clique_(clique) {
+  ++clique_.calling_;
+  if (!clique_.is_down_) return;
+  --clique_.calling_;
+  throw CudaError(-1, "another device has failed");
+}
+
+std::string Clique::trouble() {
   const std::lock_guard guard(mutex_);
   if (is_down_) return {};
-  const auto at = std::find(here_.begin(), here_.end(), position) - here_.begin();
   for (const auto& [groups, made] : communicators_) {
-    const Handle handle = made[static_cast<size_t>(at)].handle;
-    int code = kWorked;
-    if (handle == nullptr) continue;
-    const int asked = nccl_->async_error(handle, &code);
-    try {
-      check_nccl(*nccl_, asked == kWorked ? code : asked, "a collective", handle,
-                 "on " + name(position));
-    } catch (const CudaError& error) {
-      return error.what();
+    for (size_t i = 0; i < made.size(); ++i) {
+      int code = kWorked;
+      if (made[i].handle == nullptr) continue;
+      const int asked = nccl_->async_error(made[i].handle, &code);
+      try {
+        check_nccl(*nccl_, asked == kWorked ? code : asked, "a collective", made[i].handle,
+                   "on " + name(here_[i]));
+      } catch (const CudaError& error) {
+        return error.what();
+      }
     }
   }
   return {};
@@ -335,7 +346,7 @@ void Watch::wait(Device& device, Handle stream, const std::string& what) {
 
 void Watch::look() {
   check_not_aborted();
-  std::string why = clique_->trouble(position_);
+  std::string why = clique_->trouble();
   if (why.empty()) {
     const std::lock_guard guard(clique_->mutex_);
     const auto now = std::chrono::steady_clock::now();
@@ -355,6 +366,7 @@ void Watch::look() {
 
 void issue_collective(Clique& clique, int position, const Collective& collective, Address operand,
                       Address result, Handle stream, const std::string& about) {
+  const Clique::Calling calling(clique);
   const Nccl& nccl = clique.library();
   const Communicator& to = *collective.communicator;
   const auto* from = reinterpret_cast<const char*>(operand);

@@ -52,10 +52,21 @@ class Clique {
   void begin_run();
   // Ends what all devices here have under way: runs that are not over fail with this text.
   void abort(const std::string& why);
+  // A thread calls NCCL while this is there. Throws CudaError where the clique is down.
+  class Calling {
+   public:
+    explicit Calling(Clique& clique);
+    ~Calling() { --clique_.calling_; }
+    Calling(const Calling&) = delete;
+
+   private:
+    Clique& clique_;
+  };
+
   // How many times that has been done.
   uint64_t aborts() const { return aborts_.load(std::memory_order_acquire); }
-  // What NCCL says of this position's communicators since their calls returned; empty where it is well.
-  std::string trouble(int position);
+  // What NCCL says of the communicators here since their calls returned; empty where all is well.
+  std::string trouble();
   // "cuda:1, device 1 of 4".
   std::string name(int position) const;
 
@@ -74,7 +85,8 @@ class Clique {
   std::mutex mutex_;  // of what follows
   std::map<Groups, std::vector<Communicator>> communicators_;  // of the devices here
   std::atomic<uint64_t> aborts_{0};
-  bool is_down_ = false;
+  std::atomic<bool> is_down_{false};
+  std::atomic<int> calling_{0};  // threads within NCCL
   std::string failure_;
   std::set<Watch*> watches_;
 };

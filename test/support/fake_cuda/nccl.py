@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import threading
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,7 +28,7 @@ from support.fake_cuda.streams import NotReadyError, Stream
 SUCCESS, UNHANDLED_CUDA_ERROR, SYSTEM_ERROR, INVALID_ARGUMENT, INVALID_USAGE, REMOTE_ERROR = 0, 1, 2, 4, 5, 6
 _WORDS = {1: b"unhandled cuda error", 2: b"unhandled system error", 4: b"invalid argument", 5: b"invalid usage",
           6: b"remote process exited or there was a network error"}  # fmt: skip
-_TYPES = [np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64, np.float16, np.float32, np.float64,
+TYPES = [np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64, np.float16, np.float32, np.float64,
           ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2]  # fmt: skip
 """By the numbers of ncclDataType_t."""
 _COMBINERS: list[Callable[[Any, Any], Any]] = [np.add, np.multiply, np.fmax, np.fmin]
@@ -41,6 +42,10 @@ class UniqueId(ctypes.Structure):
     _fields_ = (("internal", ctypes.c_char * 128),)
 
 
+Message = tuple[int, int, int]
+"""Sender, receiver, and how many there were between them before."""
+
+
 @dataclass(eq=False)
 class Comm:
     """One rank's communicator."""
@@ -50,6 +55,7 @@ class Comm:
     device: int
     issued: int = 0
     captured: int = 0
+    messages: Counter[tuple[str, int, int]] = field(default_factory=Counter)  # by sender and receiver
     is_alive: bool = True
     async_error: int = 0
     last: bytes = b""
@@ -61,9 +67,10 @@ class Ranks:
 
     size: int
     comms: dict[int, Comm] = field(default_factory=dict)
-    operations: dict[int, dict[int, Launched]] = field(default_factory=dict)
-    done: set[int] = field(default_factory=set)
-    splits: dict[int, dict[int, tuple[int, int]]] = field(default_factory=dict)  # by number: rank -> color, key
+    operations: dict[int, dict[int, Launched]] = field(default_factory=dict)  # collectives: number, rank
+    messages: dict[Message, list[Launched]] = field(default_factory=dict)  # by those that send and receive them
+    open: set[Launched] = field(default_factory=set)
+    splits: dict[int, tuple[int, int]] = field(default_factory=dict)  # of each rank color and key
 
 
 @dataclass(frozen=True)
@@ -89,12 +96,27 @@ class Operation:
     calls: tuple[Call, ...]
     capture: int | None = None
 
+    @property
+    def is_exchange(self) -> bool:
+        """Whether it is one of sends and receives."""
+        return self.calls[0].what in ("send", "recv")
+
     def launched_on(self, stream: Stream) -> Launched:
-        ranks = self.comm.clique
-        number = self.comm.issued
-        self.comm.issued += 1
-        made = Launched(self, stream, number)
-        ranks.operations.setdefault(number, {})[self.comm.rank] = made
+        comm, ranks = self.comm, self.comm.clique
+        made = Launched(self, stream)
+        ranks.open.add(made)
+        if self.is_exchange:
+            for call in self.calls:
+                pair = (comm.rank, call.root) if call.what == "send" else (call.root, comm.rank)
+                mine = call.what, *pair
+                message = *pair, comm.messages[mine]
+                comm.messages[mine] += 1
+                made.messages.append(message)
+                ranks.messages.setdefault(message, []).append(made)
+        else:
+            ranks.operations.setdefault(comm.issued, {})[comm.rank] = made
+            made.number = comm.issued
+            comm.issued += 1
         self.cuda.changed.notify_all()
         return made
 
@@ -105,34 +127,39 @@ class Launched:
 
     operation: Operation
     stream: Stream
-    number: int
+    number: int = 0
+    messages: list[Message] = field(default_factory=list)
 
     def __call__(self) -> None:
-        operation = self.operation
-        comm, ranks = operation.comm, operation.comm.clique
-        if self.number in ranks.done or not comm.is_alive:
+        operation, comm = self.operation, self.operation.comm
+        if self not in comm.clique.open or not comm.is_alive:
             return
-        if comm.rank in operation.nccl.stalled:
+        together = self._together()
+        if together is None or operation.nccl.stalled & {one.operation.comm.rank for one in together}:
             raise NotReadyError
-        there = ranks.operations[self.number]
-        expected = set(range(ranks.size)) if operation.calls[0].what not in ("send", "recv") else self._partners(there)
-        if not expected <= set(there) or expected & operation.nccl.stalled:
-            raise NotReadyError
-        for rank in sorted(expected - {comm.rank}):
-            other = there[rank]
-            while other in other.stream.queue and other.stream.queue[0] is not other:
+        for other in together:
+            while other is not self and other.stream.queue and other.stream.queue[0] is not other:
                 other.stream.step()
-        operation.nccl.do(operation.cuda, ranks, [there[rank].operation for rank in sorted(expected)])
-        ranks.done.add(self.number)
+        operation.nccl.do(operation.cuda, comm.clique, [one.operation for one in together])
+        comm.clique.open -= set(together)
 
-    def _partners(self, there: dict[int, Launched]) -> set[int]:
-        """The ranks that this one's sends and receives concern, and those that theirs do."""
-        found, new = set(), {self.operation.comm.rank}
+    def _together(self) -> list[Launched] | None:
+        """What is done at the same time, by rank; None where some rank has not asked for its part yet."""
+        ranks = self.operation.comm.clique
+        if not self.operation.is_exchange:
+            there = ranks.operations[self.number]
+            return [there[rank] for rank in range(ranks.size)] if len(there) == ranks.size else None
+        found: dict[Launched, None] = {}
+        new = [self]
         while new:
-            found |= new
-            calls = [call for rank in new if rank in there for call in there[rank].operation.calls]
-            new = {call.root for call in calls} - found
-        return found
+            one = new.pop()
+            found[one] = None
+            for message in one.messages:
+                both = ranks.messages[message]
+                if len(both) < 2:
+                    return None
+                new += [other for other in both if other not in found]
+        return sorted(found, key=lambda one: one.operation.comm.rank)
 
 
 @dataclass(eq=False)
@@ -159,7 +186,7 @@ class FakeNccl:
         self.of_threads: dict[int, _Thread] = {}  # threads of C have no locals that outlive a call
         self.ids = itertools.count(1)
         self.by_id: dict[bytes, Ranks] = {}
-        self.unequal: list[str] = []
+        self.refused: list[str] = []
 
     def calls(self) -> dict[str, Any]:
         table: dict[str, tuple[tuple[Any, ...], Callable[..., int | None]]] = {
@@ -220,9 +247,9 @@ class FakeNccl:
         if not held.is_alive or config:
             return self._refuse("ncclCommSplit of no communicator", INVALID_ARGUMENT)
         ranks = held.clique
-        if len(ranks.done) < held.issued:
+        if ranks.open:
             return self._refuse("ncclCommSplit beside operations that are under way")
-        table = ranks.splits.setdefault(held.issued, {})
+        table = ranks.splits
         set_word(out, 0)
         table[held.rank] = color, key
 
@@ -234,7 +261,7 @@ class FakeNccl:
                 new = Ranks(len(members))
                 for rank, (_, old) in enumerate(members):
                     self._make(cuda, outs[old], new, rank, ranks.comms[old].device)
-            del ranks.splits[held.issued]
+            table.clear()
             return None
 
         outs = self._here.outs
@@ -255,7 +282,7 @@ class FakeNccl:
 
     def _refuse(self, why: str, code: int = INVALID_USAGE) -> int:
         self.last = why.encode()
-        self.unequal.append(why)
+        self.refused.append(why)
         return code
 
     # ---- groups ----------------------------------------------------------------------------------
@@ -319,11 +346,11 @@ class FakeNccl:
         if not isinstance(held, Comm) or not held.is_alive:
             return self._refuse(f"{call.what}: no communicator", INVALID_ARGUMENT)
         size = held.clique.size
-        if not (0 <= call.type < len(_TYPES) and 0 <= call.op < len(_COMBINERS) and 0 <= call.root < size):
+        if not (0 <= call.type < len(TYPES) and 0 <= call.op < len(_COMBINERS) and 0 <= call.root < size):
             return self._refuse(f"{call.what}: no such type, operation or rank", INVALID_ARGUMENT)
         if not isinstance(on, Stream) or on.device != held.device:
             return self._refuse(f"{call.what}: the stream is of another device", INVALID_ARGUMENT)
-        width = np.dtype(_TYPES[call.type]).itemsize
+        width = np.dtype(TYPES[call.type]).itemsize
         for address, times in (
             (call.send, size if call.what == "reduce_scatter" else 1),
             (call.receive, size if call.what == "all_gather" else 1),
@@ -353,14 +380,14 @@ class FakeNccl:
     def do(self, cuda: FakeDriver, ranks: Ranks, operations: list[Operation]) -> None:
         """Moves the data of one operation. All ranks must have asked for the same."""
         assert len({o.capture for o in operations}) == 1, "ranks of one operation are of several captures, or of none"
-        if operations[0].calls[0].what in ("send", "recv"):
+        if operations[0].is_exchange:
             self._exchange(cuda, operations)
             return
         assert [o.comm.rank for o in operations] == list(range(ranks.size))
         calls = [o.calls[0] for o in operations]
         assert len({(c.what, c.count, c.type, c.op, c.root) for c in calls}) == 1, f"ranks differ: {calls}"
         call, n = calls[0], ranks.size
-        dtype = np.dtype(_TYPES[call.type])
+        dtype = np.dtype(TYPES[call.type])
 
         def at(address: int, count: int) -> np.ndarray:
             return cuda.at(address, count * dtype.itemsize).view(dtype)
@@ -387,7 +414,7 @@ class FakeNccl:
         for one in operations:
             for call in one.calls:
                 if call.what == "send":
-                    size = call.count * np.dtype(_TYPES[call.type]).itemsize
+                    size = call.count * np.dtype(TYPES[call.type]).itemsize
                     sent.setdefault((one.comm.rank, call.root), []).append(cuda.at(call.send, size).copy())
         for one in operations:
             for call in one.calls:
