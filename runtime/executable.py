@@ -14,7 +14,7 @@ import os
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -42,7 +42,7 @@ _LOOKS_FOR_SIGNALS = "lamina_interrupted"
 _GEMM = re.compile(r"scipy_cblas_([sdcz])gemm")
 
 _lock = new_lock()
-_loaded: OrderedDict[bytes, Loaded] = OrderedDict()  # used last at the end
+_loaded: OrderedDict[bytes, Any] = OrderedDict()  # used last at the end
 _code_bytes: dict[bytes, int] = {}
 _names = itertools.count()
 _lljit: Any = None
@@ -58,30 +58,14 @@ HostCallback = tuple[Callable[..., Any], Sequence[Any], Sequence[Any], str]
 user has it ("" where that is not known)."""
 
 
-Gpus = int | tuple[int, ...] | None
-"""The number of the GPU that a program is for, those of the mesh that runs it, or none."""
-
-
-class CliqueExecutable:
-    """A program of several GPUs: an Executable for each."""
-
-    def __init__(self, executables: Sequence[_runtime.Executable]) -> None:
-        self.executables = executables
-
-    manifest = property(lambda self: self.executables[0].manifest)
-
-
-Loaded = _runtime.Executable | CliqueExecutable
-
-
 def load(
-    artifact: Artifact, callbacks: Sequence[HostCallback] = (), device: Gpus = None
-) -> Loaded | DeferredProgram:
+    artifact: Artifact, callbacks: Sequence[HostCallback] = (), device: int | None = None
+) -> _runtime.Executable | DeferredProgram:
     """The artifact as a callable on arrays. Its code stays loaded as long as the result lives.
 
     callbacks  the functions that the code calls by their positions here.
-    device     the number of the GPU, for a program for one, or those of a mesh's, in its order; without it, such
-               a program is loaded when it is called.
+    device     the number of the GPU, for a program for one; without it, such a program is loaded
+               when it is called.
 
     Equal artifacts without callbacks give the same Executable while it is among those used last.
 
@@ -94,7 +78,7 @@ def load(
         return _loaded_on(artifact, callbacks, device if on_gpu else None)
 
     @functools.cache
-    def on_first() -> Loaded:
+    def on_first() -> _runtime.Executable:
         from lamina.runtime.cuda import check_runs
 
         check_runs(artifact)
@@ -103,9 +87,37 @@ def load(
     return DeferredProgram(artifact, on_first)
 
 
+class CliqueExecutable:
+    """A program of several GPUs: an Executable for each."""
+
+    def __init__(self, executables: Sequence[_runtime.Executable]) -> None:
+        self.executables = executables
+
+    manifest = property(lambda self: self.executables[0].manifest)
+
+
+def load_on_gpus(
+    artifact: Artifact, callbacks: Sequence[HostCallback], devices: Sequence[int]
+) -> CliqueExecutable:
+    """The artifact of a program that these GPUs, of a mesh and in its order, run together. Kept as those of
+    `load` are. Raises RuntimeError where NCCL is not there."""
+    from lamina.runtime.cuda import clique_of, load_on
+
+    def linked() -> CliqueExecutable:
+        clique, seconds = clique_of(devices), _seconds(artifact)
+        return CliqueExecutable(
+            [
+                load_on(artifact, number, _spec, seconds, callbacks, (clique, position))
+                for position, number in enumerate(devices)
+            ]
+        )
+
+    return linked() if callbacks else _kept(artifact, repr(tuple(devices)), linked)
+
+
 def load_compiled(
-    artifact: Artifact, callbacks: Sequence[HostCallback] = (), device: Gpus = None
-) -> Loaded | DeferredProgram:
+    artifact: Artifact, callbacks: Sequence[HostCallback] = (), device: int | None = None
+) -> _runtime.Executable | DeferredProgram:
     """The same for what was compiled just now, which may be for others to run: where this processor
     lacks something, `load` raises its error when the program is called."""
     try:
@@ -115,17 +127,28 @@ def load_compiled(
     return load(artifact, callbacks, device)
 
 
-def _loaded_on(artifact: Artifact, callbacks: Sequence[HostCallback], device: Gpus) -> Loaded:
-    """The program, from among those used last or loaded now: on these GPUs, or (None) on the CPU."""
+def _loaded_on(
+    artifact: Artifact, callbacks: Sequence[HostCallback], device: int | None
+) -> _runtime.Executable:
+    """The program, from among those used last or loaded now: on this GPU, or (None) on the CPU."""
     if callbacks:
         return _linked(artifact, callbacks, device)
-    digest = artifact.digest() + (b"" if device is None else repr(device).encode())
+    where = "" if device is None else str(device)
+    return _kept(artifact, where, lambda: _linked(artifact, (), device))
+
+
+_Held = TypeVar("_Held", _runtime.Executable, CliqueExecutable)
+
+
+def _kept(artifact: Artifact, where: str, linked: Callable[[], _Held]) -> _Held:
+    """What is loaded of an artifact at a place, from among those used last or `linked` now."""
+    digest = artifact.digest() + where.encode()
     with _lock:
         held = _loaded.get(digest)
         if held is not None:
             _loaded.move_to_end(digest)
             return held
-    executable = _linked(artifact, (), device)
+    executable = linked()
     with _lock:
         _loaded[digest] = executable
         _code_bytes[digest] = _LEAST_LOADED_BYTES + sum(map(len, artifact.objects.values()))
@@ -135,21 +158,14 @@ def _loaded_on(artifact: Artifact, callbacks: Sequence[HostCallback], device: Gp
     return executable
 
 
-def _linked(artifact: Artifact, callbacks: Sequence[HostCallback], device: Gpus) -> Loaded:
+def _linked(
+    artifact: Artifact, callbacks: Sequence[HostCallback], device: int | None
+) -> _runtime.Executable:
     if device is None:
         return _link(artifact, callbacks)
-    from lamina.runtime.cuda import clique_of, load_on
+    from lamina.runtime.cuda import load_on
 
-    seconds = _seconds(artifact)
-    if isinstance(device, int):
-        return load_on(artifact, device, _spec, seconds, callbacks)
-    clique = clique_of(device)
-    return CliqueExecutable(
-        [
-            load_on(artifact, number, _spec, seconds, callbacks, (clique, position))
-            for position, number in enumerate(device)
-        ]
-    )
+    return load_on(artifact, device, _spec, _seconds(artifact), callbacks)
 
 
 def _link(artifact: Artifact, callbacks: Sequence[HostCallback]) -> _runtime.Executable:

@@ -74,7 +74,7 @@ class LoadedStableHLO:
         compiled for GPUs runs on the first ones."""
         from lamina.array import ArrayImpl
         from lamina.runtime import Executable, run_on_devices, run_on_gpus, to_array
-        from lamina.runtime.executable import load
+        from lamina.runtime.executable import load_on_gpus
 
         executable = self._executable
         checked = [_checked(self.name, tuple(given), self.inputs) for given in arguments]
@@ -83,7 +83,7 @@ class LoadedStableHLO:
             return run_on_devices(executable, arrays)
         if not executable.on_gpu:
             return run_on_devices(executable.executable(), arrays)
-        gpus = load(self.compilation.artifact, (), tuple(range(len(arrays))))
+        gpus = load_on_gpus(self.compilation.artifact, (), range(len(arrays)))
         return run_on_gpus(gpus.executables, arrays)
 
     def __repr__(self) -> str:

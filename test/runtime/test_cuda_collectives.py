@@ -348,7 +348,7 @@ def test_a_device_that_never_comes(cuda: FakeDriver, nccl: FakeNccl) -> None:
     nccl.stalled.add(2)
     runtime.set_collective_timeout(0.3)
     try:
-        with pytest.raises(JaxRuntimeError, match=r"cuda:\d, device \d of 4 has been waited for 300 ms: another device"):
+        with pytest.raises(JaxRuntimeError, match=r"cuda:\d, device \d of 4 has been waited for 300 ms: another"):
             _on_blocks(_sum, "cuda", x)
     finally:
         runtime.set_collective_timeout(0)
@@ -365,7 +365,7 @@ def test_what_nccl_finds_out_later(cuda: FakeDriver, nccl: FakeNccl) -> None:
     nccl.stalled.add(1)
     found = run(given)
     nccl.comms[3].async_error, nccl.comms[3].last = fake_nccl.REMOTE_ERROR, b"connection closed by peer"
-    pattern = r"on cuda:3, device 3 of 4: remote process exited or there was a network error \(connection closed by peer\)"
+    pattern = r"on cuda:3, device 3 of 4: remote process exited .* network error \(connection closed by peer\)"
     with pytest.raises(JaxRuntimeError, match=pattern):
         found.block_until_ready()
     nccl.stalled.clear()

@@ -27,6 +27,7 @@ from lamina.runtime.deferred import DeferredProgram
 
 if TYPE_CHECKING:
     from lamina.backends.compile import Compilation
+    from lamina.runtime.artifact import Artifact
     from lamina.sharding.layout import Layout
 
 
@@ -141,11 +142,11 @@ def build(
     that it is loaded on. `lowered` is the plan's module where that is there already; it stays. A program over
     a mesh is for its devices."""
     from lamina.runtime.artifact import Artifact, ArtifactError
-    from lamina.runtime.executable import LoadError, load_compiled
+    from lamina.runtime.executable import LoadError
     from lamina.runtime.store import default_store
 
     mesh = _mesh_of(plan)
-    number: Any = None if device is None else device.id
+    number: Numbers = None if device is None else device.id
     if mesh is not None:
         device, target, number = _of_mesh(mesh, target)
     if not plan.closed.jaxpr.outvars and not plan.closed.effects and target is None:
@@ -161,7 +162,7 @@ def build(
         if data is not None:
             try:
                 artifact = Artifact.from_bytes(data)
-                executable = load_compiled(artifact, (), number)
+                executable = _loaded(artifact, (), number)
             except (ArtifactError, LoadError):  # what is stored is no program: it is replaced
                 anew = True
             else:
@@ -221,8 +222,20 @@ def build(
     layout = _layout_of(plan, compilation.artifact.manifest)
     if store is not None and key is not None:
         store.put("alias", key, compilation.artifact.to_bytes())
-    executable = load_compiled(compilation.artifact, plan.callbacks, number)
+    executable = _loaded(compilation.artifact, plan.callbacks, number)
     return Program(plan, executable, compilation, device, layout)
+
+
+Numbers = int | tuple[int, ...] | None
+"""Of the GPU that a program is loaded on, or those of its mesh."""
+
+
+def _loaded(artifact: Artifact, callbacks: Sequence[Any], number: Numbers) -> Any:
+    from lamina.runtime.executable import load_compiled, load_on_gpus
+
+    if isinstance(number, tuple):
+        return load_on_gpus(artifact, callbacks, number)
+    return load_compiled(artifact, callbacks, number)
 
 
 def _mesh_of(plan: Plan) -> Any:

@@ -14,7 +14,13 @@ from typing import Any
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.framework.base import CompileError
-from lamina.passes.stablehlo.collectives.collective import KINDS, REDUCTIONS, Collective, groups_of, reducer
+from lamina.passes.stablehlo.collectives.collective import (
+    KINDS,
+    REDUCTIONS,
+    Collective,
+    groups_of,
+    reducer,
+)
 
 OPERATIONS = {"add": 0, "multiply": 1, "maximum": 2, "minimum": 3}
 """By their names in StableHLO, the numbers of NCCL's ncclRedOp_t."""

@@ -52,8 +52,8 @@ bool execute(ExecutableObject* executable, const Leaf* leaves, size_t count,
 // of these are done. Without places, all devices are here.
 PyObject* execute_team(ExecutableObject* executable, PyObject* arguments, const Places* places);
 
-// The same for programs of the GPUs of a mesh, of which each device has one, loaded for its position.
-// Returns when they are issued.
+// The same for programs of the GPUs of a mesh, of which each device has one, loaded for its
+// position. Returns when they are issued.
 PyObject* execute_clique(PyObject* executables, PyObject* arguments, const Places* places);
 
 // Output `index` as an Array under a sharding, or null.

@@ -322,7 +322,8 @@ void define_state(nb::module_& m) {
         return checked(execute_clique(executables.ptr(), arguments.ptr(), places));
       },
       nb::arg("executables"), nb::arg("arguments"), nb::arg("places").none() = nb::none(),
-      "Runs the Executables of a clique's GPUs together; arguments[i] are the arrays of the i-th that "
+      "Runs the Executables of a clique's GPUs together; arguments[i] are the arrays of the i-th "
+      "that "
       "is here.");
   m.def(
       "join_processes",

@@ -64,7 +64,8 @@ Ref<Buffer> on_host(Buffer* buffer) {
   if (cuda::memory_of(buffer) == nullptr) return Ref<Buffer>::share(buffer);
   // What computes it says what went wrong; the copy would only repeat the driver's word.
   Completion* const pending = buffer->pending();
-  const bool is_waited_for = pending != nullptr && pending->asked() != nullptr && pending->asked()->may_fail_alone();
+  const bool is_waited_for =
+      pending != nullptr && pending->asked() != nullptr && pending->asked()->may_fail_alone();
   if (pending != nullptr && (is_waited_for || buffer->ready()) && !wait_for(pending)) return {};
   Ref<Buffer> host = download(buffer);
   if (host && host->pending() != nullptr && !wait_for(host->pending())) {

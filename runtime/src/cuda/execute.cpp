@@ -1,5 +1,5 @@
-// execute.cpp -- one call of a program for a GPU, or for several together: arguments there, donation,
-// launch.
+// execute.cpp -- one call of a program for a GPU, or for several together: arguments there,
+// donation, launch.
 #include <exception>
 
 #include "core/callback.h"

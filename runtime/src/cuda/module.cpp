@@ -349,8 +349,8 @@ bool has_collectives(const std::vector<cuda::Step>& steps) {
 
 nb::object device_program(int number, std::string name, nb::sequence kernels, nb::sequence steps,
                           nb::bytes constants, size_t arena_bytes, uint64_t scratch,
-                          bool synchronous, bool graphs, std::string library,
-                          cuda::Clique* clique, int position) {
+                          bool synchronous, bool graphs, std::string library, cuda::Clique* clique,
+                          int position) {
   return translated([&] {
     auto program = std::make_unique<cuda::Program>();
     program->generation = cuda::driver_generation();
@@ -452,7 +452,8 @@ void define_cuda(nb::module_& m) {
       .def_prop_ro("version", &cuda::Clique::version, "NCCL's, 23203 for 2.32.3.");
   m.def(
       "clique",
-      [](std::string path, int size, std::vector<int> here, std::vector<int> numbers, nb::bytes id) {
+      [](std::string path, int size, std::vector<int> here, std::vector<int> numbers,
+         nb::bytes id) {
         const std::string bytes(id.c_str(), id.size());
         return translated([&] {
           return unlocked([&] { return &cuda::Clique::of(path, size, here, numbers, bytes); });
@@ -460,8 +461,10 @@ void define_cuda(nb::module_& m) {
       },
       nb::arg("path"), nb::arg("size"), nb::arg("here"), nb::arg("numbers"), nb::arg("id"),
       nb::rv_policy::reference,
-      "The GPUs of a mesh of so many, of which those at positions `here` are this process's, with these "
-      "numbers. `id` is nccl_unique_id() of the process of the first, empty where there is one process.");
+      "The GPUs of a mesh of so many, of which those at positions `here` are this process's, with "
+      "these "
+      "numbers. `id` is nccl_unique_id() of the process of the first, empty where there is one "
+      "process.");
   m.def(
       "nccl_unique_id",
       [](std::string path) {

@@ -26,23 +26,23 @@ constexpr int kBytes = 1;  // NCCL's number of its type of one byte
 }  // namespace
 
 // name, result, symbol, parameters.
-#define LAMINA_NCCL_FUNCTIONS(X)                                                             \
-  X(get_version, int, "ncclGetVersion", int*)                                                \
-  X(get_unique_id, int, "ncclGetUniqueId", UniqueId*)                                        \
-  X(init_rank, int, "ncclCommInitRank", Handle*, int, UniqueId, int)                         \
-  X(comm_split, int, "ncclCommSplit", Handle, int, int, Handle*, void*)                      \
-  X(comm_abort, int, "ncclCommAbort", Handle)                                                \
-  X(async_error, int, "ncclCommGetAsyncError", Handle, int*)                                 \
-  X(error_string, const char*, "ncclGetErrorString", int)                                    \
-  X(last_error, const char*, "ncclGetLastError", Handle)                                     \
-  X(group_start, int, "ncclGroupStart")                                                      \
-  X(group_end, int, "ncclGroupEnd")                                                          \
-  X(all_reduce, int, "ncclAllReduce", const void*, void*, size_t, int, int, Handle, Handle)  \
-  X(reduce_scatter, int, "ncclReduceScatter", const void*, void*, size_t, int, int, Handle,  \
-    Handle)                                                                                  \
-  X(all_gather, int, "ncclAllGather", const void*, void*, size_t, int, Handle, Handle)       \
-  X(broadcast, int, "ncclBroadcast", const void*, void*, size_t, int, int, Handle, Handle)   \
-  X(send, int, "ncclSend", const void*, size_t, int, int, Handle, Handle)                    \
+#define LAMINA_NCCL_FUNCTIONS(X)                                                            \
+  X(get_version, int, "ncclGetVersion", int*)                                               \
+  X(get_unique_id, int, "ncclGetUniqueId", UniqueId*)                                       \
+  X(init_rank, int, "ncclCommInitRank", Handle*, int, UniqueId, int)                        \
+  X(comm_split, int, "ncclCommSplit", Handle, int, int, Handle*, void*)                     \
+  X(comm_abort, int, "ncclCommAbort", Handle)                                               \
+  X(async_error, int, "ncclCommGetAsyncError", Handle, int*)                                \
+  X(error_string, const char*, "ncclGetErrorString", int)                                   \
+  X(last_error, const char*, "ncclGetLastError", Handle)                                    \
+  X(group_start, int, "ncclGroupStart")                                                     \
+  X(group_end, int, "ncclGroupEnd")                                                         \
+  X(all_reduce, int, "ncclAllReduce", const void*, void*, size_t, int, int, Handle, Handle) \
+  X(reduce_scatter, int, "ncclReduceScatter", const void*, void*, size_t, int, int, Handle, \
+    Handle)                                                                                 \
+  X(all_gather, int, "ncclAllGather", const void*, void*, size_t, int, Handle, Handle)      \
+  X(broadcast, int, "ncclBroadcast", const void*, void*, size_t, int, int, Handle, Handle)  \
+  X(send, int, "ncclSend", const void*, size_t, int, int, Handle, Handle)                   \
   X(receive, int, "ncclRecv", void*, size_t, int, int, Handle, Handle)
 
 struct Nccl {
@@ -54,7 +54,8 @@ struct Nccl {
 namespace {
 
 constexpr const char* kInstall =
-    "programs of several GPUs need NVIDIA's NCCL, 2.18 or later (libnccl.so.2): pip install 'lamina[nccl]'";
+    "programs of several GPUs need NVIDIA's NCCL, 2.18 or later (libnccl.so.2): pip install "
+    "'lamina[nccl]'";
 
 const Nccl& opened(const std::string& path) {
   static std::mutex mutex;
@@ -69,10 +70,10 @@ const Nccl& opened(const std::string& path) {
     throw Unavailable(std::string(kInstall) + " (" + dlerror() + ")");
   }
   auto made = std::make_unique<Nccl>();
-#define LAMINA_FILL(name, type, symbol, ...)                                      \
-  if (!driver_is_replaced(symbol, &found)) found = dlsym(file, symbol);           \
-  made->name = reinterpret_cast<decltype(made->name)>(found);                     \
-  if (found == nullptr) {                                                         \
+#define LAMINA_FILL(name, type, symbol, ...)                                        \
+  if (!driver_is_replaced(symbol, &found)) found = dlsym(file, symbol);             \
+  made->name = reinterpret_cast<decltype(made->name)>(found);                       \
+  if (found == nullptr) {                                                           \
     throw Unavailable(std::string(kInstall) + " (" + path + " has no " symbol ")"); \
   }
   LAMINA_NCCL_FUNCTIONS(LAMINA_FILL)

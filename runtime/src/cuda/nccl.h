@@ -27,9 +27,10 @@ struct Communicator {
 
 using Groups = std::vector<std::vector<int>>;
 
-// The GPUs of a mesh, in its order, and their communicators. Each device is a rank of a communicator
-// of all; those of groups are split off it, once for each way of grouping. Calls on it are made by the
-// thread that issues a device's program; communicators are made by the one that loads programs.
+// The GPUs of a mesh, in its order, and their communicators. Each device is a rank of a
+// communicator of all; those of groups are split off it, once for each way of grouping. Calls on it
+// are made by the thread that issues a device's program; communicators are made by the one that
+// loads programs.
 class Clique {
  public:
   // `here` are the positions in the mesh of this process's devices, `numbers` the devices there.
@@ -48,7 +49,8 @@ class Clique {
   int version() const;
   const Nccl& library() const { return *nccl_; }
 
-  // Before a run: communicators are there again after a failure. Throws CudaError where they can't be.
+  // Before a run: communicators are there again after a failure. Throws CudaError where they can't
+  // be.
   void begin_run();
   // Ends what all devices here have under way: runs that are not over fail with this text.
   void abort(const std::string& why);
@@ -82,7 +84,7 @@ class Clique {
   const std::vector<int> here_;
   std::vector<Device*> devices_;
   std::string id_;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;                                           // of what follows
   std::map<Groups, std::vector<Communicator>> communicators_;  // of the devices here
   std::atomic<uint64_t> aborts_{0};
   std::atomic<bool> is_down_{false};

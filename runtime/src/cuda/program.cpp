@@ -154,7 +154,7 @@ class Issuer {
 }  // namespace
 
 std::string about(const Step& step) {
-  static const char* const kinds[] = {"kernel", "copy",  "fill",    "if",
+  static const char* const kinds[] = {"kernel", "copy",  "fill",     "if",
                                       "switch", "while", "callback", "collective"};
   std::string text = std::string("of ") + kinds[step.kind];
   if (!step.name.empty()) text += " " + step.name;
@@ -213,8 +213,9 @@ void Program::wait(Handle stream, const Step& step) {
   check(driver().stream_synchronize(stream), "the GPU's work", [&] { return about(step); });
 }
 
-// A graph with collectives is one of those that all devices made in the same run: NCCL wants them to
-// capture and to launch alike. In conditional nodes there may be none: NCCL's calls may need the host.
+// A graph with collectives is one of those that all devices made in the same run: NCCL wants them
+// to capture and to launch alike. In conditional nodes there may be none: NCCL's calls may need the
+// host.
 void Program::issue(const Addresses& addresses, const HostCall& host, const Agreement& agree) {
   ++runs;
   const Driver& cuda = driver();

@@ -44,7 +44,14 @@ struct Place {
 
 struct Step {
   enum Kind : uint8_t {
-    kLaunch, kCopy, kFill, kIf, kSwitch, kWhile, kCall, kCollective
+    kLaunch,
+    kCopy,
+    kFill,
+    kIf,
+    kSwitch,
+    kWhile,
+    kCall,
+    kCollective
   } kind = kLaunch;
   size_t kernel = 0;          // or a Python function's number
   std::vector<Place> places;  // a kernel's buffers; source and target; target; what decides
@@ -131,9 +138,9 @@ struct Program {
   bool use_graphs = true;
   Clique* clique = nullptr;  // the devices that run it together, of which this is one
   int position = 0;
-  bool meets = false;           // there are collectives in it
-  bool meets_in_bodies = false; // of its control flow
-  std::shared_ptr<Watch> watch; // of the run that is issued
+  bool meets = false;            // there are collectives in it
+  bool meets_in_bodies = false;  // of its control flow
+  std::shared_ptr<Watch> watch;  // of the run that is issued
   uint64_t runs = 0;
   std::list<Graph> graphs;  // those used last come first
 
@@ -146,8 +153,8 @@ struct Program {
   void issue_collective(const Step& step, const Addresses& addresses, Handle stream);
   // Waits for what is issued on the stream.
   void wait(Handle stream, const Step& step);
-  // Issues one run. Call with a Turn. Throws CudaError, OutOfMemory, and what `host` does. `agree` is
-  // there where devices run it together.
+  // Issues one run. Call with a Turn. Throws CudaError, OutOfMemory, and what `host` does. `agree`
+  // is there where devices run it together.
   void issue(const Addresses& addresses, const HostCall& host, const Agreement& agree);
 };
 
