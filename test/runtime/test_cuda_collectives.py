@@ -177,6 +177,14 @@ def _run_text(text: str, x: np.ndarray) -> list[list[np.ndarray]]:
     return [list(map(np.asarray, outs)) for outs in compiled.on_devices([[x[i : i + 1]] for i in range(4)])]
 
 
+@pytest.mark.parametrize("dtype", ["int4", "uint4", "float8_e5m2", "float8_e4m3fn"])
+def test_types_of_a_byte_and_less_on_cpus(dtype: str) -> None:
+    x = np.array([[1, 2], [3, 4], [0, 1], [2, 0]]).astype(getattr(ml_dtypes, dtype))
+    total, largest = _on_blocks(lambda row: [lax.psum(row, _ALL), lax.pmax(row, _ALL)], "cpu", x)
+    np.testing.assert_array_equal(total[0].astype(int), [6, 7])
+    np.testing.assert_array_equal(largest[0].astype(int), [3, 4])
+
+
 def test_extremes_keep_nan_and_signed_zeros(cuda: FakeDriver) -> None:
     """Which those of NCCL need not."""
     x = np.array([[1, np.nan, -0.0, -np.inf], [2, 1, 0.0, np.inf], [-5, 2, -0.0, 3], [0, 3, 0.0, -4]])
