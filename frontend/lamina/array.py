@@ -354,6 +354,13 @@ class ArrayImpl(runtime.ArrayBase, Array):
         return getattr(placement, "of_uncommitted", placement)
 
     @property
+    def format(self) -> Any:
+        """How the array lies: its layout, which is row-major, and its sharding."""
+        from lamina.sharding.formats import format_of
+
+        return format_of(self.shape, self.sharding)
+
+    @property
     def _home(self) -> Device:
         number = self.device_number
         return first_cpu() if number is None else Device("cuda", number)

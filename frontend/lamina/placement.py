@@ -17,6 +17,7 @@ from lamina.core.trace import Tracer, get_aval
 from lamina.key_array import KeyArray
 from lamina.memory import Space as MemorySpace
 from lamina.shape_dtype import ShapeDtypeStruct
+from lamina.sharding.formats import Format, Layout
 from lamina.sharding.mesh import AbstractMesh
 from lamina.sharding.shardings import (
     Index,
@@ -114,8 +115,15 @@ def settle(leaves: Sequence[Any], names: Callable[[int], str], function: str) ->
 
 
 def as_sharding(device: Any, function: str = "device_put") -> Sharding:
-    """A Device, a Sharding, or a PartitionSpec over the current mesh, as a Sharding that a function is given.
-    ValueError for anything else."""
+    """A Device, a Sharding, a Format, or a PartitionSpec over the current mesh, as a Sharding that a function is given.
+    ValueError for anything else, TypeError for a Format whose layout is the compiler's choice."""
+    if isinstance(device, Format):
+        if device.layout is not None and not isinstance(device.layout, Layout):
+            raise TypeError(
+                f"`Layout.AUTO` cannot be used in place of a device-local layout in {function}. Got {device}"
+            )
+        device.check()
+        device = device.sharding
     if isinstance(device, Device):
         return SingleDeviceSharding(device)
     if isinstance(device, Sharding):
@@ -138,7 +146,7 @@ def device_put(x: Any, device: Any, *, donate: Any = False, may_alias: Any = Non
     """See lamina.device_put."""
 
     def is_place(value: Any) -> bool:
-        return value is None or isinstance(value, (Device, Sharding, PartitionSpec, MemorySpace))
+        return value is None or isinstance(value, (Device, Sharding, PartitionSpec, MemorySpace, Format))
 
     leaves, treedef = tree.flatten(x)
     try:
@@ -151,9 +159,22 @@ def device_put(x: Any, device: Any, *, donate: Any = False, may_alias: Any = Non
     return tree.unflatten(treedef, [_put(*each) for each in zip(leaves, places, *flags)])
 
 
+def _of_format(form: Format, x: Any) -> Any:
+    """The sharding of a format. Raises ValueError where its layout is not said, or does not fit the array."""
+    if form.layout is not None and not isinstance(form.layout, Layout) or form.sharding is None:
+        raise ValueError(
+            f"sharding and layout in a `Format` that device_put is given should be concrete. Got {form} for input "
+            f"{get_aval(x).str_short()}"
+        )
+    form.check(get_aval(x).shape)
+    return form.sharding
+
+
 def _put(x: Any, place: Any, donate: Any, may_alias: Any) -> Any:
     if isinstance(place, MemorySpace):
         place = None  # a device has one memory here
+    if isinstance(place, Format):
+        place = _of_format(place, x)
     if isinstance(x, Tracer):
         return x if place is None else constrain(x, as_sharding(place))
     if place is not None and isinstance(getattr(place, "mesh", None), AbstractMesh):

@@ -15,11 +15,23 @@ from lamina.core.library import library
 from lamina.core.trace import get_aval, has_no_value, is_array_like
 
 
+def _sharding_of(form: Any, shape: tuple[int, ...]) -> Any:
+    """The sharding of a Format. Raises TypeError where its layout is the compiler's choice."""
+    from lamina.sharding.formats import AutoLayout
+
+    if isinstance(form.layout, AutoLayout):
+        raise TypeError(
+            f"`Layout.AUTO` cannot be used in place of a device-local layout in a `ShapeDtypeStruct`. Got {form}"
+        )
+    form.check(shape)
+    return form.sharding
+
+
 class ShapeDtypeStruct:
     """The shape and dtype of an array, without the array: for tracing and as eval_shape's result.
 
     dtype       any of NumPy's or lamina's, kept as it is; what is traced with it has 32 bits where x64 is off.
-    sharding    where the array would lie: a Sharding, or a PartitionSpec, which is over the mesh that is
+    sharding    where the array would lie: a Sharding, a Format, or a PartitionSpec, which is over the mesh that is
                 current when `sharding` is read.
 
     Raises ValueError where a sharding has more dimensions than the shape; reading `sharding` raises TypeError
@@ -42,6 +54,8 @@ class ShapeDtypeStruct:
             raise ValueError(f"ShapeDtypeStruct: `shape` cannot have None in it. Got shape={tuple(shape)}")
         self.shape = tuple(int(d) for d in shape)
         self.dtype: Any = dtype if isinstance(dtype, dtypes.KeyDType) else np.dtype(dtype)
+        if sharding is not None and hasattr(sharding, "layout"):
+            sharding = _sharding_of(sharding, self.shape)
         self._place = sharding
         self.weak_type = weak_type
         if sharding is None:
@@ -51,6 +65,13 @@ class ShapeDtypeStruct:
 
         if isinstance(sharding, (NamedSharding, PartitionSpec)):
             check_rank(sharding, self.shape, "A ShapeDtypeStruct")
+
+    @property
+    def format(self) -> Any:
+        """How the array would lie: its layout, which is row-major, and its sharding."""
+        from lamina.sharding.formats import Format, format_of
+
+        return Format() if self.sharding is None else format_of(self.shape, self.sharding)
 
     @property
     def sharding(self) -> Any:

@@ -316,6 +316,22 @@ class Compiled:
         ]
         return tree.unflatten(self.out_tree, places)
 
+    @property
+    def input_formats(self) -> Any:
+        """How the arguments lie, as ((args...), {kwargs}): their layouts, all row-major, and shardings."""
+        from lamina.sharding.formats import format_of
+
+        shapes = [aval.shape for aval in self._traced.jaxpr.in_avals]
+        return tree.unflatten(self.in_tree, list(map(format_of, shapes, tree.leaves(self.input_shardings))))
+
+    @property
+    def output_formats(self) -> Any:
+        """How the results lie, in a tree as theirs."""
+        from lamina.sharding.formats import format_of
+
+        shapes = [aval.shape for aval in self._traced.jaxpr.out_avals]
+        return tree.unflatten(self.out_tree, list(map(format_of, shapes, tree.leaves(self.output_shardings))))
+
     def _whole(self) -> Any:
         """How arrays lie that are not cut."""
         from lamina.sharding import NamedSharding, P, SingleDeviceSharding

@@ -379,7 +379,9 @@ def f32_to_i32(c, v):
 MISTAKES = [
     (TypeError, "true_fun and false_fun arguments should be callable", lambda m: m.lax.cond(True, 1, 2)),
     (TypeError, "Pred must be a scalar, got .* of shape", lambda m: m.lax.cond(X > 0, lambda: 1, lambda: 2)),
-    (TypeError, "Pred must be a scalar|Pred type", lambda m: m.lax.cond("a", lambda: 1, lambda: 2)),
+    (TypeError, "Pred must be a scalar, got a of type", lambda m: m.lax.cond("a", lambda: 1, lambda: 2)),
+    (TypeError, "Pred type must be either boolean or number", lambda m: m.lax.cond(abs, lambda: 1, lambda: 2)),
+    (TypeError, "cond predicate is None", lambda m: m.lax.cond(None, lambda: 1, lambda: 2)),
     (TypeError, "branch outputs must have the same pytree structure|must have same type structure",
      lambda m: m.lax.cond(True, lambda: (1, 2), lambda: 1)),
     (TypeError, "must have equal (output )?types but they differ",

@@ -1,6 +1,7 @@
 """Devices, shardings and placed arrays."""
 
 import copy
+import importlib
 import pickle
 
 import jax
@@ -12,6 +13,7 @@ from support.devices import eight_devices as eight_devices
 import lamina
 import lamina.numpy as jnp
 from lamina import P
+from lamina.experimental.layout import Format, Layout
 from lamina.sharding import AxisType, Mesh, NamedSharding, SingleDeviceSharding
 
 pytestmark = pytest.mark.usefixtures("eight_devices")
@@ -262,4 +264,39 @@ def test_kinds_of_memory() -> None:
         lambda: NamedSharding(mesh, P(), memory_kind="hbm"),
     ):
         with pytest.raises(ValueError, match="Could not find memory addressable by device cpu"):
+            wrong()
+
+
+@pytest.mark.parametrize("m", [lamina, jax])
+def test_formats(m) -> None:
+    layout = importlib.import_module(f"{m.__name__}.experimental.layout")
+    Format, Layout = layout.Format, layout.Layout  # noqa: N806
+    mesh = m.make_mesh((2,), ("x",), axis_types=(m.sharding.AxisType.Auto,), devices=m.devices()[:2])
+    over, auto = m.sharding.NamedSharding(mesh, m.P("x")), Format(Layout.AUTO)
+    x = m.device_put(X, Format(Layout((0, 1)), over))
+    assert x.sharding == over and x.format.sharding == over and x.format.layout.major_to_minor == (0, 1)
+    np.testing.assert_array_equal(x, X)
+    f = m.jit(lambda x: {"y": (x * 2).sum(), "x": x}, in_shardings=x.format, out_shardings=auto)
+    compiled = f.lower(m.ShapeDtypeStruct(X.shape, X.dtype, sharding=x.format)).compile()
+    (given,), named = compiled.input_formats
+    assert given == x.format and named == {} and compiled.output_formats["y"].layout.major_to_minor == ()
+    assert f(x)["y"] == 2 * X.sum() == compiled(x)["y"]
+    assert m.ShapeDtypeStruct(X.shape, X.dtype, sharding=x.format).format.sharding == over
+    assert m.make_array_from_callback(X.shape, x.format, lambda i: X[i]).format == x.format
+    for kind, text, wrong in (
+        (ValueError, "Sharding has to be concrete", lambda: Format(Layout((0, 1)))),
+        (ValueError, "should be concrete", lambda: m.device_put(X, auto)),
+        (ValueError, "Length of major_to_minor", lambda: m.device_put(X, Format(Layout((0,)), over))),
+        (ValueError, "does not accept device-local layouts", lambda: m.jit(lambda x: x, in_shardings=Layout.AUTO)(X)),
+        (TypeError, "Layout.AUTO", lambda: m.ShapeDtypeStruct((2,), "float32", sharding=auto)),
+        (TypeError, "Layout.AUTO", lambda: m.make_array_from_callback((2,), Format(Layout.AUTO, over), X.__getitem__)),
+    ):
+        with pytest.raises(kind, match=text):
+            wrong()
+
+
+def test_layouts_are_row_major() -> None:
+    other = Format(Layout((1, 0)), SingleDeviceSharding(lamina.devices()[0]))
+    for wrong in (lambda: lamina.device_put(X, other), lambda: lamina.jit(lambda x: x, out_shardings=other)(X)):
+        with pytest.raises(NotImplementedError, match="row-major order"):
             wrong()

@@ -110,7 +110,7 @@ def cond(
     operand    the only operand, by its name.
 
     An older form, cond(pred, true_operand, true_fun, false_operand, false_fun), gives each branch
-    an operand of its own; five arguments are read so where the third and the fifth are callable.
+    an operand of its own; five arguments are read so where the third and the fifth are callable and the second is not.
 
     Raises TypeError where pred is not a scalar or where the branches' results differ in structure
     or types.
@@ -118,19 +118,21 @@ def cond(
     >>> lax.cond(jnp.float32(3) > 2, lambda x: x + 1, lambda x: x - 1, 10)
     Array(11, dtype=int32, weak_type=True)
     """
-    if len(operands) == 2 and callable(false_fun) and callable(operands[1]):
+    if not callable(true_fun) and len(operands) == 2 and callable(false_fun) and callable(operands[1]):
         if_true, if_false = false_fun, operands[1]
         operands = (true_fun, operands[0])
         true_fun, false_fun = (lambda t, _: if_true(t)), (lambda _, f: if_false(f))
     if not (callable(true_fun) and callable(false_fun)):
         raise TypeError("lax.cond: true_fun and false_fun arguments should be callable.")
     operands = _given("lax.cond", operands, operand)
+    if pred is None:
+        raise TypeError("cond predicate is None. Use lax.cond(pred, true_fun, false_fun, *operands)")
     try:
         aval = get_aval(pred)
     except TypeError:
+        what = "type must be either boolean or number" if callable(pred) else "must be a scalar"
         raise TypeError(
-            f"Pred must be a scalar, got {pred} of type {type(pred)}. Use lax.cond(pred, true_fun, "
-            "false_fun, *operands)"
+            f"Pred {what}, got {pred} of type {type(pred)}. Use lax.cond(pred, true_fun, false_fun, *operands)"
         ) from None
     if aval.shape:
         raise TypeError(

@@ -90,6 +90,7 @@ class Array(metaclass=ArrayMeta):
         weak_type = _property("weak_type", "Whether the dtype yields to others in promotion.")
         aval = _property("aval", "Shape, dtype and whether that is weak.")
         sharding = _property("sharding", "Where the array lies: a Sharding.")
+        format = _property("format", "How the array lies: a layout, which is row-major, and a sharding.")
         device = _property("device", "The device that holds it; its sharding where several do.")
         committed = _property("committed", "Whether the user placed the array on a device.")
         is_fully_addressable = _property(

@@ -1,30 +1,14 @@
-"""Orders of an array's dimensions in memory. There is one here, the last dimension first."""
+"""Orders of an array's dimensions in memory. There is one here, the last dimension fastest."""
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 from lamina.core import tree
+from lamina.sharding.formats import Format as Format
+from lamina.sharding.formats import Layout as Layout
 
 __all__ = ["Format", "Layout", "with_layout_constraint"]
-
-
-@dataclasses.dataclass(frozen=True)
-class Layout:
-    """Dimensions from the slowest to the fastest."""
-
-    major_to_minor: tuple[int, ...]
-    tiling: tuple[tuple[int, ...], ...] | None = None
-    sub_byte_element_size_in_bits: int = 0
-
-
-@dataclasses.dataclass(frozen=True)
-class Format:
-    """A layout and a sharding of an array."""
-
-    layout: Any = None
-    sharding: Any = None
 
 
 def with_layout_constraint(x: Any, layouts: Any) -> Any:
@@ -33,15 +17,20 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
     x        a tree of arrays.
     layouts  a Layout for each, or one.
 
-    Raises NotImplementedError for another layout.
+    Raises NotImplementedError for another layout, ValueError for one of another rank.
 
     >>> layout = lamina.experimental.layout.Layout((0, 1))
     >>> lamina.experimental.layout.with_layout_constraint(jnp.ones((2, 3)), layout).shape
     (2, 3)
     """
-    for layout in tree.leaves(layouts):
+    for layout, leaf in zip(tree.broadcast_prefix(layouts, x), tree.leaves(x), strict=True):
         order = tuple(layout.major_to_minor)
-        if order != tuple(range(len(order))) or layout.tiling:
+        if len(order) != len(leaf.shape):
+            raise ValueError(
+                "Length of major_to_minor and the rank of the value should match. Got "
+                f"major_to_minor={order} for a value of shape {leaf.shape}"
+            )
+        if not layout.is_row_major:
             raise NotImplementedError(
                 f"[with_layout_constraint] {layout}: arrays lie in row-major order; transpose them"
             )

@@ -72,6 +72,11 @@ def options_of(
 ) -> JitOptions:
     """The options for arguments of jit, by their names there. Raises what jit's docstring says."""
     _check_function(fun)
+    if in_shardings is not None or out_shardings is not None:
+        from lamina.sharding.formats import shardings_of
+
+        in_shardings = shardings_of("in_shardings", in_shardings)
+        out_shardings = shardings_of("out_shardings", out_shardings)
     _check_device(device, backend, in_shardings, out_shardings)
     settings = settings_of(compiler_options)
     if device is not None and getattr(device, "platform", "cpu") == "cpu":
