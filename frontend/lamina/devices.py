@@ -16,7 +16,7 @@ import numpy as np
 
 from lamina import config
 from lamina.array import ArrayImpl, Device
-from lamina.core import tree
+from lamina.core import dtypes, tree
 from lamina.core.array_class import Array
 from lamina.core.array_likes import ArrayLike
 from lamina.core.library import library
@@ -255,9 +255,13 @@ def device_put_sharded(shards: Any, devices: Any) -> Any:
     sharding = NamedSharding(
         Mesh(np.array(devices, dtype=object), ("_device",)), PartitionSpec("_device")
     )
-    return tree.map(
-        lambda *xs: device_put(np.stack([np.asarray(x) for x in xs]), sharding), *shards
-    )
+    from lamina.numpy import stack
+
+    def stacked(*xs: Any) -> Any:
+        of_keys = hasattr(xs[0], "dtype") and dtypes.is_key(xs[0].dtype)
+        return stack(xs) if of_keys else np.stack([np.asarray(x) for x in xs])
+
+    return tree.map(lambda *xs: device_put(stacked(*xs), sharding), *shards)
 
 
 def device_get(x: Any) -> Any:

@@ -300,3 +300,24 @@ def test_layouts_are_row_major() -> None:
     for wrong in (lambda: lamina.device_put(X, other), lambda: lamina.jit(lambda x: x, out_shardings=other)(X)):
         with pytest.raises(NotImplementedError, match="row-major order"):
             wrong()
+
+
+def test_arrays_of_keys_are_made_of_parts() -> None:
+    m = lamina
+    devices, keys = m.devices(), m.random.split(m.random.key(0), 8)
+    over = NamedSharding(m.make_mesh((8,), ("x",), axis_types=(AxisType.Auto,)), P("x"))
+    parts = [m.device_put(keys[i : i + 1], d) for i, d in enumerate(devices)]
+    for made in (
+        m.make_array_from_callback((8,), over, lambda index: keys[index]),
+        m.make_array_from_single_device_arrays((8,), over, parts),
+        m.device_put_sharded(list(keys), devices),
+    ):
+        assert made.dtype == keys.dtype and made.sharding.device_set == set(devices)
+        np.testing.assert_array_equal(m.random.key_data(made), m.random.key_data(keys))
+        draws = m.jit(m.vmap(lambda k: m.random.uniform(k)))
+        np.testing.assert_array_equal(draws(made), draws(keys))
+    copies = m.device_put_replicated(keys[3], devices)
+    np.testing.assert_array_equal(m.random.key_data(copies), np.tile(m.random.key_data(keys[3]), (8, 1)))
+    same = jnp.full((3,), 100, dtype=keys.dtype)
+    theirs = jax.numpy.full((3,), 100, dtype=jax.random.key(0).dtype)
+    np.testing.assert_array_equal(m.random.key_data(same), jax.random.key_data(theirs))

@@ -310,6 +310,8 @@ def full(shape: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, *,
     to = requested_dtype(dtype, "full", keep=have)
     if to == dtypes.float0:
         return lax.full(dims, 0, to)
+    if dtypes.is_key(to) and not dtypes.is_key(have):  # the words of each key
+        return placed(lax.full(dims, fill_value, to), device)
     _refuse_complex_number("full", fill_value, to)
     value = convert(fill_value, to, weak and dtype is None)
     if type(value) in _SCALARS:  # stays weak

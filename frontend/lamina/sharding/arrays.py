@@ -15,6 +15,7 @@ from lamina.core.manual_axes import UnreducedKind
 from lamina.core.placed import WHOLE
 from lamina.core.trace import Tracer
 from lamina.errors import UnexpectedTracerError
+from lamina.key_array import KeyArray
 from lamina.sharding.shardings import Index, NamedSharding, Sharding
 from lamina.sharding.spec import PartitionSpec
 
@@ -40,6 +41,7 @@ def make_array_from_callback(
     """
     parts: dict[Any, ArrayImpl] = {}
     shards = []
+    keys: Any = None  # the dtype, where parts are of random keys
     sharding = placement.as_sharding(sharding, "make_array_from_callback")
     expected = sharding.shard_shape(shape)
     indices = sharding.indices(shape)
@@ -52,7 +54,9 @@ def make_array_from_callback(
                     f"{library}.make_array_from_callback cannot be called within a traced context: its callback "
                     f"gave {data}, and an array is made of values that are known"
                 )
-            array = runtime.to_array(data if dtype is None else np.asarray(data, dtype))
+            if isinstance(data, KeyArray):
+                keys, data = data.dtype, data.packed
+            array = runtime.to_array(data if dtype is None or keys else np.asarray(data, dtype))
             if array.shape != expected:
                 raise ValueError(
                     f"Expected shard shape {expected} doesn't match the single device array shape "
@@ -60,7 +64,8 @@ def make_array_from_callback(
                 )
             parts[key] = array
         shards.append(parts[key])
-    return placement.from_shards(shape, sharding, shards)
+    whole = placement.from_shards(shape, sharding, shards)
+    return whole if keys is None else KeyArray(packed=whole, dtype=keys)  # type: ignore[return-value]
 
 
 def make_array_from_single_device_arrays(
@@ -84,6 +89,9 @@ def make_array_from_single_device_arrays(
             f"{library}.make_array_from_single_device_arrays `arrays` argument must be a list or tuple, got "
             f"{type(arrays)}"
         )
+    if arrays and all(isinstance(x, KeyArray) for x in arrays):
+        of_numbers = make_array_from_single_device_arrays(shape, sharding, [x.packed for x in arrays])
+        return KeyArray(packed=of_numbers, dtype=arrays[0].dtype)  # type: ignore[return-value]
     for x in arrays:
         if not isinstance(x, ArrayImpl):
             raise ValueError(
