@@ -149,6 +149,11 @@ class Shard(Record):
     data: Any
 
 
+def _from_pickle(values: np.ndarray, weak_type: bool) -> Any:
+    """An array of the dtype that arrays have where it is read: of 32 bits where x64 is off."""
+    return from_numpy(values.astype(dtypes.canonicalize(values.dtype), copy=False), weak_type)
+
+
 class ArrayImpl(runtime.ArrayBase, Array):
     """An immutable n-dimensional array whose elements are in memory of the runtime.
 
@@ -217,7 +222,7 @@ class ArrayImpl(runtime.ArrayBase, Array):
         return (_DLPACK_CPU, 0) if number is None else (_DLPACK_CUDA, number)
 
     def __reduce__(self) -> tuple[Any, ...]:  # on the default device, as JAX's
-        return from_numpy, (np.array(self.numpy_view()), self.weak_type)
+        return _from_pickle, (np.array(self.numpy_view()), self.weak_type)
 
     def copy(self) -> ArrayImpl:
         """An array with equal content in memory of its own, on the same devices."""

@@ -4,6 +4,7 @@ where methods are found."""
 from __future__ import annotations
 
 import functools
+import pickle
 
 import jax
 import numpy as np
@@ -113,3 +114,16 @@ def test_the_namespace_says_what_it_has() -> None:
     assert ours.default_device() is None and lamina.devices()[0] in ours.devices()
     with pytest.raises(ValueError, match="'whole' is none of 'bool', 'signed integer'"):
         ours.dtypes(kind="whole")
+
+
+@pytest.mark.parametrize("m", [lamina, jax])
+def test_pickles_have_the_types_of_where_they_are_read(m) -> None:
+    with m.enable_x64(True):
+        wide = pickle.dumps(m.numpy.array([4.0, 0.1], dtype="float64"))
+        np.testing.assert_array_equal(pickle.loads(wide), np.array([4.0, 0.1]), strict=True)
+    with m.enable_x64(False):
+        narrow = pickle.loads(wide)
+        assert narrow.dtype == narrow.aval.dtype == np.float32
+    np.testing.assert_array_equal(narrow, np.array([4.0, 0.1], np.float32))
+    with pytest.raises(m.errors.ConcretizationTypeError):
+        m.jit(pickle.dumps)(0)

@@ -397,6 +397,11 @@ class Tracer:
     def __deepcopy__(self, memo: Any) -> Tracer:
         return self
 
+    def __reduce__(self) -> Any:
+        raise errors.ConcretizationTypeError(
+            self, "Only arrays can be pickled: return the value from the traced function, and pickle that."
+        )
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.aval.str_long()})"
 
