@@ -1,8 +1,12 @@
 """experimental.checkify: the error that JAX's finds, with JAX's text, in compiled programs."""
 
+from typing import Any
+
+import jax
 import numpy as np
 import pytest
 from jax.experimental import checkify as jax_checkify
+from support.devices import eight_devices as eight_devices
 from support.oracle.judge import JAX, LAMINA, assert_same
 
 import lamina
@@ -122,3 +126,44 @@ def test_the_test_of_a_loop_is_checked():
         )
         assert got[0].get() is None if want[0].get() is None else got[0].get() == want[0].get()
         assert int(got[1]) == int(want[1])
+
+
+def in_parts(m: Any, checkify: Any, check_vma: bool) -> list[Any]:
+    """The errors (or none) that one library finds in functions of each device's part, with the results."""
+    mesh = m.make_mesh((4,), ("x",), axis_types=(m.sharding.AxisType.Auto,), devices=m.devices()[:4])
+    P = m.P  # noqa: N806
+
+    def looped(x: Any) -> Any:
+        def step(total: Any, y: Any) -> Any:
+            checkify.check(total < 10, "total is {t}", t=total)
+            return total + y, total
+
+        total, _ = m.lax.scan(step, x[0], x)
+        return m.lax.cond(total > 3, m.numpy.log, lambda v: v * 2, total)[None]
+
+    def summed(x: Any) -> Any:
+        checkify.check(m.lax.psum(x.sum(), "x") < 100, "all are large")
+        return x / m.lax.psum(x, "x")
+
+    found = []
+    for body, kinds in ((looped, checkify.user_checks), (summed, checkify.all_checks)):
+        mapped = m.shard_map(body, mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=check_vma)
+        f = checkify.checkify(mapped, kinds)
+        for x in (np.ones(8), np.arange(8.0), np.arange(8.0) * 9, np.zeros(8)):
+            error, out = m.jit(f)(x.astype(np.float32))
+            found.append((error.get(), np.asarray(out)))
+    return found
+
+
+@pytest.mark.usefixtures("eight_devices")
+@pytest.mark.parametrize("check_vma", [False, True])
+def test_checks_in_parts_on_devices(check_vma: bool) -> None:
+    # JAX has no checks of loops there whose types are checked.
+    got, want = in_parts(lamina, checkify, check_vma), in_parts(jax, jax_checkify, False)
+    for (error, out), (theirs, expected) in zip(got, want, strict=True):
+        assert (error is None) == (theirs is None), (error, theirs)
+        if theirs is not None:
+            assert error.splitlines() == [line.removesuffix(".") for line in theirs.splitlines()] or error == theirs
+        np.testing.assert_allclose(out, expected, rtol=1e-6)
+    error, _ = checkify.checkify(lamina.pmap(lambda x: checkify.check(x < 3, "{x} is large", x=x)))(np.arange(5.0))
+    assert error.get() == "\n".join(f"at mapped index {i}: {i}.0 is large (`check` failed)" for i in (3, 4))

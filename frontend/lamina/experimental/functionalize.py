@@ -14,6 +14,8 @@ from lamina.core import dtypes, tree
 from lamina.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, subjaxprs
 from lamina.experimental.check_primitive import check_p
 from lamina.experimental.checkify import DivisionByZeroError, NaNError, OOBError, Site
+from lamina.sharding.shard_map import shard_map
+from lamina.sharding.spec import PartitionSpec
 
 Kinds = frozenset[Any]
 Found = tuple[Site, Any, list[Any]]  # flag, numbers
@@ -183,10 +185,15 @@ def _nothing(shapes: Any) -> Any:
     return tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
 
 
+def _where(flags: Any, new: Any, old: Any) -> Any:
+    """Numbers of checks, whose leading dimensions are the flags'."""
+    return jnp.where(jnp.reshape(flags, flags.shape + (1,) * (new.ndim - flags.ndim)), new, old)
+
+
 def _merged(old: Any, new: Any) -> Any:
     """Checks of a loop after a further step: at most one of them ever fails."""
     return [
-        (jnp.logical_or(was, now), [jnp.where(now, m, n) for n, m in zip(before, after)])
+        (jnp.logical_or(was, now), [_where(now, m, n) for n, m in zip(before, after)])
         for (was, before), (now, after) in zip(old, new, strict=True)
     ]
 
@@ -258,4 +265,28 @@ def _while(values: list[Any], params: Any, checks: _Checks) -> list[Any]:
     return carry
 
 
-_CONTROL = {"cond": _cond, "scan": _scan, "while": _while}
+def _shard_map(values: list[Any], params: Any, checks: _Checks) -> list[Any]:
+    """Each device checks its own part: flags and numbers have a dimension for the devices."""
+    on = params["on"]
+    sites: list[Site] = []
+    inner = _checked(params["jaxpr"], checks.kinds, sites)
+    of_each = PartitionSpec(on.names)
+
+    def body(failed: Any, *args: Any) -> Any:
+        failed = lax.pcast(failed, on.names, to="varying") if on.checked else failed
+        outs, _, found = inner(failed, *args)
+        return outs, tree.map(lambda x: x[None], found)
+
+    mapped = shard_map(
+        body, mesh=on.mesh, in_specs=(PartitionSpec(), *params["in_specs"]),
+        out_specs=(list(params["out_specs"]), of_each), axis_names=set(on.names), check_vma=on.checked,
+    )  # fmt: skip
+    outs, found = mapped(checks.failed, *values)
+    failed = checks.failed
+    for flags, _ in found:
+        failed = jnp.logical_or(failed, jnp.any(flags))
+    checks.take(sites, failed, found)
+    return outs
+
+
+_CONTROL = {"cond": _cond, "scan": _scan, "while": _while, "shard_map": _shard_map}
