@@ -222,3 +222,17 @@ def test_custom_gradient_that_is_done_again():
         np.testing.assert_allclose(lamina.grad(fun)(0.5), 3 * np.cos(0.5), rtol=1e-6)
     with pytest.raises(NotImplementedError, match="with_accums or remat"):
         lamina.custom_gradient(lambda x: x, remat=True, with_accums=True)
+
+
+@pytest.mark.parametrize("m", [lamina, jax])
+def test_cotangents_of_integers_are_of_any_dtype(m):
+    def f(x):
+        return m.numpy.sort(x), m.numpy.argsort(x), x > 0
+
+    out, f_vjp = m.vjp(f, X)
+    for cotangents in (out, jax.tree.map(np.ones_like, out), (out[0], *(np.zeros(3, jax.dtypes.float0),) * 2)):
+        given = np.asarray(cotangents[0])
+        for pull in (f_vjp, m.jit(f_vjp)) if cotangents[1].dtype != jax.dtypes.float0 else (f_vjp,):
+            np.testing.assert_array_equal(pull(cotangents)[0], given[np.argsort(np.argsort(X))])
+    with pytest.raises(ValueError, match="unexpected (JAX )?type"):
+        f_vjp((out[0], np.zeros(2, np.int32), out[2]))
