@@ -8,7 +8,7 @@ jit(f).trace(*args) -> Traced      .jaxpr
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, Protocol, Self, TypeVar, overload, runtime_checkable
 
 import numpy as np
@@ -108,6 +108,8 @@ class Traced:
         self._donated, self._keep_unused = tuple(donated), keep_unused
         self._arg_names, self._result_paths = tuple(arg_names), tuple(result_paths)
         self._static = (tuple(static_argnums), frozenset(static_argnames))
+        self.with_refs: Callable[..., Any] | None = None
+        """Of a function of values that refs hold, how what is compiled of it is called with refs."""
 
     @property
     def in_avals(self) -> Any:
@@ -417,6 +419,11 @@ class Compiled:
 
     @api_boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._traced.with_refs is not None:
+            return self._traced.with_refs(self._call, args, kwargs)
+        return self._call(*args, **kwargs)
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
         nums, names = self._traced._static
         leaves, in_tree = tree.flatten((args, kwargs))
         if in_tree != self._traced.in_tree and self._traced._static:  # static arguments may be given as well

@@ -132,6 +132,18 @@ def program_of_given_refs(lib, np_):
     part[0] = part[1] * 2
     part.at[1][...] += 3.0
     seen += [part[...], r[...], np.asarray(part.shape)]
+    aot = lib.new_ref(np_.zeros(3))
+
+    @lib.jit
+    def ahead(ref, x, n):
+        ref[0] += x
+        counts[...] += n
+        return ref[...] * 2
+
+    compiled = ahead.lower(aot, 1.0, 2).compile()
+    seen += [compiled(aot, 3.0, 4), compiled(aot, 5.0, 6), aot[...], counts[...]]
+    other = lib.new_ref(np_.ones(3))
+    seen += [compiled(other, 1.0, 1), other[...], aot[...], ahead(other, 1.0, 1)]
     y, same = lib.lax.optimization_barrier((np_.ones(2), r))
     assert same is r
     return seen

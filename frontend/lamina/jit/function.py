@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from lamina import shape_dtype, stages
 from lamina.control_flow.tracing import check_callable
-from lamina.core import axes
+from lamina.core import axes, refs
 from lamina.core.array_class import Array
 from lamina.core.tracebacks import api_boundary
 from lamina.core.wrapping import function_name, update_wrapper
@@ -179,6 +179,15 @@ def _trace_stage(options: JitOptions, *args: Any, **kwargs: Any) -> stages.Trace
 def _traced_stage(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) -> stages.Traced:
     from lamina import placement
 
+    if refs.alive:
+        from lamina.jit.refs import staged
+
+        of_values = staged(options, args, kwargs)
+        if of_values is not None:
+            pure, values, named, call = of_values
+            stage = _traced_stage(pure._jit_options, values, named)
+            stage.with_refs = call
+            return stage
     traced, leaves = trace_call(options, args, kwargs)
     wanted = wanted_of_arguments(options, args)
     traced = on_mesh_of(traced, leaves, wanted, ahead=True)

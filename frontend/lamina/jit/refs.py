@@ -41,8 +41,49 @@ def with_refs(
 
     Raises ValueError where a ref is given twice, or given back.
     """
-    if options.fun in _without:
+    aside, found = _of_call(options, args, kwargs)
+    if found is None or aside is None:
         return None
+    if found.kept and not is_evaluating():
+        # What its rules write when derivatives are taken is written to the refs themselves.
+        return lambda: options.fun(*args, **kwargs)
+    pure = found.pure
+    return None if pure is None else lambda: _run(pure, aside, found.captured, args, kwargs)
+
+
+def staged(
+    options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, tuple[Any, ...], dict[str, Any], Callable[..., Any]] | None:
+    """For the stages of a jitted function that takes refs, or uses some from outside: the function of values, jitted,
+    its arguments, and what calls one that is compiled of it: call(compiled, args, kwargs). None where it does neither.
+    """
+    aside, found = _of_call(options, args, kwargs)
+    if found is None or aside is None or found.pure is None:
+        return None
+    fun, captured = options.fun, found.captured
+
+    def call(compiled: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return _run(compiled, SetAside(fun, "jit", args, kwargs), captured, args, kwargs)
+
+    bare, named = (aside.args, aside.kwargs) if aside.refs else (args, kwargs)
+    return found.pure, ((values_of(aside.refs), values_of(captured)), *bare), named, call
+
+
+def _run(
+    pure: Callable[..., Any], aside: SetAside, captured: Sequence[Ref], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    bare, named = (aside.args, aside.kwargs) if aside.refs else (args, kwargs)
+    result, after = pure((values_of(aside.refs), values_of(captured)), *bare, **named)
+    write_all([*aside.refs, *captured], after)
+    return result
+
+
+def _of_call(
+    options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[SetAside | None, _Memory | None]:
+    """The refs among the arguments, and what is known of the function for such ones; None where it can't be called."""
+    if options.fun in _without:
+        return None, None
     aside = SetAside(options.fun, "jit", args, kwargs)
     leaves, in_tree = tree.flatten((args, kwargs))
     memory: dict[Any, _Memory] = {}
@@ -53,26 +94,12 @@ def with_refs(
         memory = _known.setdefault(options.fun, memory)
         found = memory.get(key)
     except OverflowError:  # what is no argument of any function
-        return None
+        return None, None
     except TypeError:  # can't be remembered: found out each time
         memory, key = {}, None
     if found is None:
         found = memory[key] = _seen(options, aside, args, kwargs)
-    if found.kept and not is_evaluating():
-        # What its rules write when derivatives are taken is written to the refs themselves.
-        return lambda: options.fun(*args, **kwargs)
-    pure = found.pure
-    if pure is None:
-        return None
-
-    def call() -> Any:
-        bare, named = (aside.args, aside.kwargs) if aside.refs else (args, kwargs)
-        values = (values_of(aside.refs), values_of(found.captured))
-        result, after = pure(values, *bare, **named)
-        write_all([*aside.refs, *found.captured], after)
-        return result
-
-    return call
+    return aside, found
 
 
 def _kind(leaf: Any) -> Any:
