@@ -118,8 +118,16 @@ def test_systems_and_eigenvalues():
     from jax.experimental.sparse.linalg import lobpcg_standard
 
     np.testing.assert_allclose(values, lobpcg_standard(matrix, start, 60, 1e-5)[0], rtol=1e-3)
-    with pytest.raises(ValueError, match="search dim"):
-        linalg.lobpcg_standard(matrix[:10, :10], start[:10])
+    for solver in (linalg.lobpcg_standard, lobpcg_standard):
+        for text, a, x in (
+            ("search dim \\* 5 <", matrix[:10, :10], start[:10]), ("search dim > 0", matrix, start[:, :0]),
+            ("must have same dtypes", lambda v: jnp.asarray(matrix @ v, "float16"), start),
+            ("A must be", matrix[:20], start),
+        ):  # fmt: skip
+            if not (callable(a) and solver is lobpcg_standard):  # which traces that function with its own arrays
+                with pytest.raises(ValueError, match=text):
+                    solver(a, x)
+    assert sparse.bcoo.bcoo_dot_general is sparse.bcoo_dot_general
 
 
 @pytest.mark.parametrize("name", ["COO", "CSR", "CSC"])

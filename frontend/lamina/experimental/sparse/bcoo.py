@@ -371,3 +371,12 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
     [11]
     """
     return mat.sum_duplicates(nse)
+
+
+def __getattr__(name: str) -> Any:
+    """The operations on BCOO, which JAX has in this module."""
+    if name.startswith("bcoo_"):
+        from lamina.experimental import sparse
+
+        return getattr(sparse, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)

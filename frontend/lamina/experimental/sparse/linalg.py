@@ -7,6 +7,7 @@ from typing import Any
 
 from lamina import lax
 from lamina import numpy as jnp
+from lamina.api import eval_shape
 from lamina.experimental.sparse.bcsr import BCSR
 
 __all__ = ["lobpcg_standard", "spsolve"]
@@ -46,7 +47,7 @@ def lobpcg_standard(
          None: the dtype's epsilon.
 
     Gives eigenvalues in descending order, eigenvectors as columns, and the number of iterations.
-    Raises ValueError where k is too large.
+    Raises ValueError where k is 0 or too large, and where A's products have another shape or dtype than X.
 
     >>> a, start = jnp.diag(jnp.arange(1.0, 9.0)), jnp.ones((8, 1))
     >>> values, vectors, _ = lamina.experimental.sparse.linalg.lobpcg_standard(a, start)
@@ -54,9 +55,18 @@ def lobpcg_standard(
     [8.]
     """
     n, k = X.shape
+    if k == 0:
+        raise ValueError("must have search dim > 0, got 0")
     if 5 * k >= n:
         raise ValueError(f"expected search dim * 5 < matrix dim (got {k * 5}, {n})")
+    if not callable(A) and A.shape != (n, n):
+        raise ValueError(f"A must be {(n, n)} matrix, got {A.shape}")
     apply: Callable[[Any], Any] = A if callable(A) else lambda v: A @ v
+    product = eval_shape(apply, X)
+    if product.dtype != X.dtype:
+        raise ValueError(f"A, X must have same dtypes (got {product.dtype}, {X.dtype})")
+    if product.shape != X.shape:
+        raise ValueError(f"A must be {(n, n)} matrix, got a product of shape {product.shape}")
     epsilon = jnp.finfo(X.dtype).eps
     limit = epsilon if tol is None else tol
 
