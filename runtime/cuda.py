@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from lamina.runtime import _runtime, gpus
+from lamina.runtime import _runtime, gpus, processes
 from lamina.runtime.artifact import Artifact
 
 CONSTANTS = "constants.bin"
@@ -22,13 +22,22 @@ def missing() -> str:
         return str(error)
 
 
+def gpus_shown() -> int:
+    """How many GPUs the driver shows, 0 where none can be used."""
+    try:
+        _runtime.open_cuda_driver()  # which says so at once, before anything is imported
+        return gpus.device_count()
+    except RuntimeError:
+        return 0
+
+
 def load_on(
     artifact: Artifact,
     device: int,
     spec: Callable[[dict[str, Any]], Any],
     seconds: float,
     callbacks: Sequence[Any] = (),
-    member: tuple[_runtime.Clique, int] | None = None,
+    member: Member | None = None,
 ) -> _runtime.Executable:
     """The artifact as a callable on arrays, on a GPU. `spec` reads what the manifest says of an
     array, `callbacks` are as in `load`. `member`: the GPUs that run it together, and which of them this is.
@@ -60,7 +69,8 @@ def load_on(
         _flag("LAMINA_CUDA_SYNC", False),
         _flag("LAMINA_CUDA_GRAPHS", True),
         choices.path,
-        *(member or (None, 0)),
+        None if member is None else member.clique,
+        0 if member is None else member.position,
     )
     choices.keep(timings)
     outputs = manifest["outputs"]
@@ -80,12 +90,40 @@ def load_on(
     )
 
 
-def clique_of(devices: Sequence[int]) -> _runtime.Clique:
-    """The GPUs with these numbers, in this order, as those that run programs together.
+class Member(NamedTuple):
+    """One of the GPUs that run programs together: its position among them, and its number here."""
+
+    clique: _runtime.Clique
+    position: int
+    number: int
+
+
+def members_of_clique(gpus: Sequence[int]) -> list[Member]:
+    """The GPUs of a mesh that are of this process, as those that run programs together; all processes that have
+    some call it.
 
     Raises RuntimeError where NCCL is not installed, or they can't reach each other.
     """
-    return _runtime.clique(_nccl(), len(devices), list(range(len(devices))), list(devices), b"")
+    together = processes.current()
+    owners = [together.of_gpu(gpu) for gpu in gpus]
+    here = [position for position, owner in enumerate(owners) if owner == together.rank]
+    numbers = [together.number_of_gpu(gpus[position]) for position in here]
+    key = (_runtime.cuda_generation(), together, *gpus)
+    if key not in _cliques:
+        path, id_ = _nccl(), b""
+        if len(here) < len(gpus):
+            if set(owners) != set(range(together.size)):
+                raise RuntimeError(
+                    f"a mesh of GPUs of several processes has some of each process's: {list(gpus)} are those of "
+                    f"{sorted(set(owners))}, of {together.size} processes"
+                )
+            first = owners[0] == together.rank
+            id_ = processes.tell_all("NCCL's start", _runtime.nccl_unique_id(path) if first else None)[owners[0]]
+        _cliques[key] = _runtime.clique(path, len(gpus), here, numbers, id_)
+    return [Member(_cliques[key], position, number) for position, number in zip(here, numbers, strict=True)]
+
+
+_cliques: dict[Any, _runtime.Clique] = {}
 
 
 class _Choices:

@@ -88,7 +88,7 @@ def load(
 
 
 class CliqueExecutable:
-    """A program of several GPUs: an Executable for each."""
+    """A program of several GPUs: an Executable for each that is here."""
 
     def __init__(self, executables: Sequence[_runtime.Executable]) -> None:
         self.executables = executables
@@ -99,16 +99,16 @@ class CliqueExecutable:
 def load_on_gpus(
     artifact: Artifact, callbacks: Sequence[HostCallback], devices: Sequence[int]
 ) -> CliqueExecutable:
-    """The artifact of a program that these GPUs, of a mesh and in its order, run together. Kept as those of
-    `load` are. Raises RuntimeError where NCCL is not there."""
-    from lamina.runtime.cuda import clique_of, load_on
+    """The artifact of a program that these GPUs, of a mesh and in its order, run together, on those of this
+    process. Kept as those of `load` are. Raises RuntimeError where NCCL is not there."""
+    from lamina.runtime.cuda import load_on, members_of_clique
 
     def linked() -> CliqueExecutable:
-        clique, seconds = clique_of(devices), _seconds(artifact)
+        seconds = _seconds(artifact)
         return CliqueExecutable(
             [
-                load_on(artifact, number, _spec, seconds, callbacks, (clique, position))
-                for position, number in enumerate(devices)
+                load_on(artifact, member.number, _spec, seconds, callbacks, member)
+                for member in members_of_clique(devices)
             ]
         )
 

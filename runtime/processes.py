@@ -18,6 +18,7 @@ class Processes(NamedTuple):
 
     rank: int
     devices: tuple[int, ...]  # how many each has; empty where this process is alone
+    gpus: tuple[tuple[int, ...], ...] = ()  # of each the GPUs that are its own, by its driver's numbers
 
     @property
     def size(self) -> int:
@@ -31,6 +32,32 @@ class Processes(NamedTuple):
             if number < 0:
                 return process
         return self.rank
+
+    def of_gpu(self, gpu: int) -> int:
+        """The process that has this GPU of all, which are numbered through."""
+        for process, mine in enumerate(self.gpus):
+            gpu -= len(mine)
+            if gpu < 0:
+                return process
+        return self.rank
+
+    def first_gpu(self, process: int) -> int:
+        """The number of a process's first GPU among those of all."""
+        return sum(map(len, self.gpus[:process]))
+
+    def number_of_gpu(self, gpu: int) -> int:
+        """The driver's number of a GPU of this process. Raises ValueError for another process's."""
+        if not self.gpus:
+            return gpu
+        if self.of_gpu(gpu) != self.rank:
+            raise ValueError(f"cuda:{gpu} is a GPU of process {self.of_gpu(gpu)}, and this is process {self.rank}")
+        return self.gpus[self.rank][gpu - self.first_gpu(self.rank)]
+
+    def gpu_of_number(self, number: int) -> int:
+        """The number among those of all of the GPU that the driver here has under this number."""
+        if not self.gpus:
+            return number
+        return self.first_gpu(self.rank) + self.gpus[self.rank].index(number)
 
     def first_device(self) -> int:
         """The number of this process's first device."""
@@ -58,11 +85,31 @@ class Facts(NamedTuple):
     devices: int
     host: str
     cpus: tuple[int, ...]  # those it may use
+    gpus: int  # that its driver shows
+    shown: str  # which those are, as the environment says
+    own_gpus: tuple[int, ...] | None  # those that it is to have, where it says so
 
 
-def join(mpi: Mpi, devices: int, seconds: float) -> int:
+def _dealt(facts: list[Facts]) -> tuple[tuple[int, ...], ...]:
+    """The GPUs of each process. Processes that see the same ones of a machine get equal shares, in their order."""
+    found = []
+    for each in facts:
+        sharers = [one for one in facts if (one.host, one.shown, one.own_gpus) == (each.host, each.shown, None)]
+        if each.own_gpus is not None:
+            found.append(tuple(each.own_gpus))
+            continue
+        place = next(i for i, one in enumerate(sharers) if one is each)
+        begin, end = (each.gpus * i // len(sharers) for i in (place, place + 1))
+        found.append(tuple(range(begin, end)))
+    return tuple(found)
+
+
+def join(
+    mpi: Mpi, devices: int, seconds: float, gpus: int = 0, own_gpus: tuple[int, ...] | None = None
+) -> int:
     """Becomes one of MPI's processes, with so many devices; hears from the others how many they have.
-    Gives how many processes use this one's CPUs.
+    Gives how many processes use this one's CPUs. `gpus` is how many this one sees, of which `own_gpus` are to be
+    its own: None for its share of them.
 
     Raises RuntimeError where one of them does not come within the seconds.
     """
@@ -71,7 +118,9 @@ def join(mpi: Mpi, devices: int, seconds: float) -> int:
 
     global _current
     _runtime.join_processes(mpi.rank, mpi.size, **mpi.interface)
-    mine = Facts(devices, socket.gethostname(), tuple(sorted(os.sched_getaffinity(0))))
+    shown = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    cpus = tuple(sorted(os.sched_getaffinity(0)))
+    mine = Facts(devices, socket.gethostname(), cpus, gpus, shown, own_gpus)
     given = json.dumps(mine).encode()
     try:
         received = exchange("distributed.initialize", [given] * mpi.size, seconds)
@@ -79,11 +128,11 @@ def join(mpi: Mpi, devices: int, seconds: float) -> int:
         _runtime.leave_processes()
         raise
     facts = [json.loads(each) for each in received]
-    all_facts = [Facts(n, host, tuple(cpus)) for n, host, cpus in facts]
+    all_facts = [Facts(n, host, tuple(cpus), *rest) for n, host, cpus, *rest in facts]
     sharers = sum((f.host, f.cpus) == (mine.host, mine.cpus) for f in all_facts)
     _runtime.set_spinning(_SPINNING_SECONDS if sharers <= len(mine.cpus) else 0)
     places.cache_clear()
-    _current = Processes(mpi.rank, tuple(f.devices for f in all_facts))
+    _current = Processes(mpi.rank, tuple(f.devices for f in all_facts), _dealt(all_facts))
     return sharers
 
 
@@ -122,9 +171,9 @@ def tell_all(what: str, value: Any) -> list[Any]:
 
 
 @functools.lru_cache(1024)
-def places(devices: tuple[int, ...]) -> _runtime.Places | None:
+def places(devices: tuple[int, ...], on_gpus: bool = False) -> _runtime.Places | None:
     """Where these devices are, as a run is told; None where all are here."""
-    where = [_current.of_device(d) for d in devices]
+    where = list(map(_current.of_gpu if on_gpus else _current.of_device, devices))
     if all(process == _current.rank for process in where):
         return None
     return _runtime.Places(where, _current.rank)

@@ -20,6 +20,7 @@ from lamina.core.placed import Placed
 from lamina.dialects import whole_imports
 from lamina.dialects.interrupts import set_native_code
 from lamina.interpreters.evaluation import EvalTrace
+from lamina.runtime import processes
 
 
 def _array_aval(x: ArrayImpl) -> ShapedArray:
@@ -54,7 +55,8 @@ def _settings_changed(scope: str) -> None:
 def _default_device_changed(scope: str) -> None:
     device = config.default_device.value
     if device is None and config.platforms.value[0] == "cuda":
-        device = Device("cuda", 0)
+        together = processes.current()
+        device = Device("cuda", together.first_gpu(together.rank))
     if device is None and not _default_device_set:
         return
     _default_device_set.add(scope)  # once set, it may have to be taken back

@@ -58,9 +58,9 @@ class Device(Record):
 
     @property
     def process_index(self) -> int:
-        """The process that it belongs to. GPUs are numbered in each process by itself."""
+        """The process that it belongs to."""
         processes = current_processes()
-        return processes.of_device(self.id) if self.platform == "cpu" else processes.rank
+        return processes.of_device(self.id) if self.platform == "cpu" else processes.of_gpu(self.id)
 
     host_id = process_index
 
@@ -69,15 +69,20 @@ class Device(Record):
         """Its number among the devices of its process."""
         processes = current_processes()
         if self.platform != "cpu":
-            return self.id
+            return self.id - processes.first_gpu(self.process_index)
         return self.id - sum(processes.devices[: self.process_index])
+
+    @property
+    def gpu_number(self) -> int:
+        """The driver's number of a GPU of this process. Raises ValueError for another process's."""
+        return current_processes().number_of_gpu(self.id)
 
     def memory_stats(self) -> dict[str, int]:
         """Bytes in use and to be had. CPU devices share one memory: it is that of all together."""
         if self.platform == "cuda":
             from lamina.runtime.gpus import memory
 
-            free, total = memory(self.id)
+            free, total = memory(self.gpu_number)
             return {"bytes_in_use": total - free, "bytes_limit": total}
         pool = runtime.pool_stats()
         return {"bytes_in_use": pool["live_bytes"], "bytes_reserved": pool["cached_bytes"]}
@@ -105,7 +110,7 @@ class Device(Record):
             return self.platform
         from lamina.runtime.gpus import name
 
-        return name(self.id)
+        return name(self.gpu_number)
 
     @property
     def client(self) -> Any:
@@ -121,7 +126,7 @@ class Device(Record):
             raise AttributeError(f"{self!r} has no compute_capability: it is no GPU")
         from lamina.runtime.gpus import capability
 
-        major, minor = capability(self.id)
+        major, minor = capability(self.gpu_number)
         return f"{major}.{minor}"
 
     def __repr__(self) -> str:
@@ -138,6 +143,11 @@ def first_cpu() -> Device:
     """Where this process makes arrays that nobody placed: its first device."""
     first = current_processes().first_device()
     return CPU if first == 0 else Device("cpu", first)
+
+
+def gpu_here(number: int) -> Device:
+    """The GPU that the driver of this process has under this number."""
+    return Device("cuda", current_processes().gpu_of_number(number))
 
 
 class Shard(Record):
@@ -368,7 +378,7 @@ class ArrayImpl(runtime.ArrayBase, Array):
     @property
     def _home(self) -> Device:
         number = self.device_number
-        return first_cpu() if number is None else Device("cuda", number)
+        return first_cpu() if number is None else gpu_here(number)
 
     @property
     def device(self) -> Any:
@@ -482,7 +492,7 @@ def from_dlpack(x: Any, /, *, device: Device | None = None, copy: bool | None = 
         raise BufferError(
             f"[from_dlpack] the array is on DLPack device type {kind}, neither the CPU nor a GPU"
         )
-    there = CPU if kind == _DLPACK_CPU else Device("cuda", number)
+    there = CPU if kind == _DLPACK_CPU else gpu_here(number)
     if device is not None and (device.platform != there.platform or device.id != there.id != 0):
         raise BufferError(f"[from_dlpack] the array is on {there}, not on {device}")
     on = {} if kind == _DLPACK_CPU else {"stream": runtime.cuda_stream(number)}

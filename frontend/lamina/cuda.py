@@ -48,7 +48,7 @@ def current_stream(device: Device | None = None) -> Stream:
     >>> stream = cuda.core.Stream.from_handle(lamina.cuda.current_stream().handle)  # doctest: +SKIP
     """
     gpu = _gpu(device)
-    return Stream(gpu, runtime.cuda_stream(gpu.id))
+    return Stream(gpu, runtime.cuda_stream(gpu.gpu_number))
 
 
 @contextlib.contextmanager
@@ -69,11 +69,11 @@ def stream(stream: Any, device: Device | None = None) -> Iterator[Stream]:
     """
     gpu = _gpu(device)
     handle = _handle(stream)
-    runtime.cuda_enter_stream(gpu.id, handle)
+    runtime.cuda_enter_stream(gpu.gpu_number, handle)
     try:
         yield Stream(gpu, handle, stream)
     finally:
-        runtime.cuda_leave_stream(gpu.id)
+        runtime.cuda_leave_stream(gpu.gpu_number)
 
 
 _set: dict[int, Stream] = {}
@@ -93,10 +93,10 @@ def set_stream(stream: Any, device: Device | None = None) -> None:
     """
     gpu = _gpu(device)
     handle = 0 if stream is None else _handle(stream)
-    runtime.cuda_set_stream(gpu.id, handle)
-    _set.pop(gpu.id, None)
+    runtime.cuda_set_stream(gpu.gpu_number, handle)
+    _set.pop(gpu.gpu_number, None)
     if stream is not None:
-        _set[gpu.id] = Stream(gpu, handle, stream)
+        _set[gpu.gpu_number] = Stream(gpu, handle, stream)
 
 
 def _gpu(device: Device | None) -> Device:

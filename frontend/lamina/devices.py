@@ -35,6 +35,12 @@ def _gpu(index: int) -> Device:
     return Device("cuda", index)
 
 
+def first_gpu() -> Device:
+    """The first GPU of this process."""
+    together = processes.current()
+    return _gpu(together.first_gpu(together.rank))
+
+
 def devices(backend: str | None = None) -> list[Device]:
     """The devices of a backend.
 
@@ -44,7 +50,9 @@ def devices(backend: str | None = None) -> list[Device]:
     'cpu'
     """
     if _checked_backend(backend) == "cuda":
-        return [_gpu(i) for i in range(_gpu_count(backend))]
+        count = _gpu_count(backend)
+        of_all = processes.current().gpus
+        return [_gpu(i) for i in range(sum(map(len, of_all)) if of_all else count)]
     together = processes.current()
     if together is not processes.ALONE:
         return [_device(i) for i in range(sum(together.devices))]
@@ -146,7 +154,7 @@ def default_device() -> Device | None:
     if isinstance(device, str):
         device = devices(device)[0]
     if device is None and config.platforms.value[0] == "cuda":
-        device = _gpu(0)
+        device = first_gpu()
     return device if device is not None and device.platform == "cuda" else None
 
 

@@ -44,7 +44,8 @@ def initialize(
     coordinator_address     without effect: the launcher knows where the processes are.
     num_processes           how many there are, None for what the launcher says.
     process_id              the number of this one, None for the rank that MPI gives it.
-    local_device_ids        without effect, as is cluster_detection_method, and are other options.
+    local_device_ids        the GPUs of the machine that are this process's, by the driver's numbers; None: its share.
+    cluster_detection_method  without effect, as are other options.
     initialization_timeout  seconds to wait for the others, after which this process ends.
     heartbeat_timeout_seconds  when another process's machine can't be reached for so many seconds, all
                             end and say which; 0: they wait for it. What process 0 says holds for all.
@@ -76,12 +77,19 @@ def initialize(
                 "devices."
             )
     else:
-        _join(launched or 0, num_processes, process_id, float(initialization_timeout))
+        own = (local_device_ids,) if isinstance(local_device_ids, int) else local_device_ids
+        _join(launched or 0, num_processes, process_id, float(initialization_timeout), own)
         _watch_others(heartbeat_timeout_seconds)
     _initialized = True
 
 
-def _join(launched: int, num_processes: int | None, process_id: int | None, seconds: float) -> None:
+def _join(
+    launched: int,
+    num_processes: int | None,
+    process_id: int | None,
+    seconds: float,
+    own_gpus: Sequence[int] | None,
+) -> None:
     global _mpi
     from lamina.runtime.mpi import MpiError, load
 
@@ -106,7 +114,11 @@ def _join(launched: int, num_processes: int | None, process_id: int | None, seco
     devices = max(1, config.num_cpu_devices.value)
     if devices * devices * 4 > mpi.interface["most_tags"]:
         raise RuntimeError(f"[distributed] {devices} devices in one process are more than {mpi.name} tells apart")
-    sharers = processes.join(mpi, devices, seconds)
+    own = None if own_gpus is None else tuple(own_gpus)
+    from lamina.runtime.cuda import gpus_shown
+
+    gpus = gpus_shown() if "cuda" in config.platforms.value else 0
+    sharers = processes.join(mpi, devices, seconds, gpus, own)
     _mpi = mpi
     if "LAMINA_NUM_THREADS" not in os.environ:  # else the user says
         runtime.set_num_threads(max(1, runtime.get_num_threads() // sharers))

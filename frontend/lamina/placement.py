@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lamina import guards, runtime
-from lamina.array import ArrayImpl, Device
+from lamina.array import ArrayImpl, Device, gpu_here
 from lamina.core import current_mesh, dtypes, tree
 from lamina.core.library import library
 from lamina.core.trace import Tracer, get_aval
@@ -71,7 +71,7 @@ def device_of(leaves: Sequence[Any]) -> Device | None:
             if device.platform == "cuda":
                 found = found or device
         if array.device_number is not None:
-            found = found or Device("cuda", array.device_number)
+            found = found or gpu_here(array.device_number)
     return found or default_device()
 
 
@@ -111,7 +111,7 @@ def settle(leaves: Sequence[Any], names: Callable[[int], str], function: str) ->
     common_devices(leaves, names, function)
     for x in leaves:
         if is_pythons(x) and x.placement.num_devices == 1 and x.placement.device_list[0].platform == "cuda":
-            runtime.move_to_device(_array_of(x), x.placement.device_list[0].id)
+            runtime.move_to_device(_array_of(x), x.placement.device_list[0].gpu_number)
 
 
 def as_sharding(device: Any, function: str = "device_put") -> Sharding:
@@ -227,7 +227,7 @@ def put(array: ArrayImpl, sharding: Sharding) -> ArrayImpl:
     if array.shards is not None:
         array.numpy_view()  # gathers: the shards of the new sharding are cut from the whole
     if on_gpu:
-        array = runtime.to_device(array, sharding.device_list[0].id)
+        array = runtime.to_device(array, sharding.device_list[0].gpu_number)
     elif array.device_number is not None:
         array = runtime.to_host(array)
     return runtime.place_array(array, sharding)
@@ -254,7 +254,7 @@ def shards_of(array: ArrayImpl, sharding: Sharding) -> list[ArrayImpl]:
         if key not in parts:
             parts[key] = _zeros_like_part(array, index) if has_none else _part(array, index)
         part = parts[key]
-        out.append(part if gpus is None else runtime.to_device(part, gpus[position].id))
+        out.append(part if gpus is None else runtime.to_device(part, gpus[position].gpu_number))
     if array.placement == sharding and (len(parts) > 1 or gpus is not None):
         array.shards = out
     return out

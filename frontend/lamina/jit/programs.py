@@ -9,7 +9,7 @@ from time import perf_counter as clock
 from typing import TYPE_CHECKING, Any
 
 from lamina import config, guards, log_lines, monitoring, value_checks
-from lamina.array import Device
+from lamina.array import Device, gpu_here
 from lamina.core import current_mesh, garbage, tree
 from lamina.core.jaxpr import ClosedJaxpr
 from lamina.core.placed import is_undecided
@@ -22,7 +22,7 @@ from lamina.jit.program_key import program_key
 from lamina.jit.program_plan import Plan, beyond_memory, plan_program
 from lamina.key_array import PhysicalEntry, as_logical, of_fast_path
 from lamina.records import Record
-from lamina.runtime import CompiledFunction, FastPathEntry
+from lamina.runtime import CompiledFunction, FastPathEntry, processes
 from lamina.runtime.deferred import DeferredProgram
 
 if TYPE_CHECKING:
@@ -70,13 +70,13 @@ class Program(Record, frozen=False):
             return array
         from lamina.runtime import to_device
 
-        return to_device(array, self.device.id)
+        return to_device(array, self.device.gpu_number)
 
     def _load_and_call(self, out_tree: tree.PyTreeDef, leaves: Sequence[Any]) -> Any:
         program = self.executable
         if isinstance(program, DeferredProgram):
             self.executable = program.executable()
-            self.device = Device("cuda", 0) if program.on_gpu else None
+            self.device = gpu_here(0) if program.on_gpu else None
         return self.entry(out_tree)(leaves)
 
 
@@ -132,7 +132,7 @@ def _target_of(device: Any) -> Any:
     chosen = os.environ.get("LAMINA_CUDA_ARCH")
     if chosen:
         return Target("cuda", chosen)
-    return Target.of_capability(*capability(device.id))
+    return Target.of_capability(*capability(device.gpu_number))
 
 
 def build(
@@ -146,9 +146,11 @@ def build(
     from lamina.runtime.store import default_store
 
     mesh = _mesh_of(plan)
-    number: Numbers = None if device is None else device.id
+    number: Numbers = None
     if mesh is not None:
         device, target, number = _of_mesh(mesh, target)
+    elif device is not None:
+        number = device.gpu_number
     if not plan.closed.jaxpr.outvars and not plan.closed.effects and target is None:
         return Program(plan, lambda args: [], None, None, _layout_of(plan, None))
     if device is not None and target is None:
@@ -252,7 +254,9 @@ def _of_mesh(mesh: Any, target: Any) -> tuple[Device | None, Any, tuple[int, ...
     if not on_gpus:
         return None, target, None
     target = target if target is not None and target.kind == "cuda" else None
-    return devices[0], target, tuple(d.id for d in devices)
+    rank = processes.current().rank
+    here = next((d for d in devices if d.process_index == rank), devices[0])
+    return here, target, tuple(d.id for d in devices)
 
 
 def _layout_of(plan: Plan, manifest: Any) -> Layout | None:

@@ -35,7 +35,7 @@ class DeviceProgram:
         self.computes = bool(plan.closed.jaxpr.outvars or plan.closed.effects)
         self.logical = {i: d for i, d in enumerate(plan.logical_out) if d is not None}
         is_on_gpus = layout.mesh.device_list[0].platform == "cuda"
-        self.places = None if is_on_gpus else processes.places(tuple(d.id for d in layout.mesh.device_list))
+        self.places = processes.places(tuple(d.id for d in layout.mesh.device_list), is_on_gpus)
         if self.places is not None and not self.places.here:
             raise ValueError(
                 f"{plan.name} runs on {layout.mesh!r}, which has no device of process {processes.current().rank}: "

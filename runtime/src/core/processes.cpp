@@ -124,6 +124,14 @@ std::string Processes::trouble() {
   return trouble_;
 }
 
+std::string Processes::listen() {
+  for (int process = 0; process < size_ && trouble().empty(); ++process) {
+    std::string news;
+    if (process != rank_ && look_for_news(process, &news)) set_trouble(news);
+  }
+  return trouble();
+}
+
 void Processes::set_trouble(const std::string& text) {
   std::lock_guard lock(trouble_mutex_);
   if (trouble_.empty()) trouble_ = text;

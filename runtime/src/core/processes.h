@@ -51,6 +51,8 @@ class Processes {
 
   // Why no program can run on all processes any more; empty where one can.
   std::string trouble();
+  // The same, after asking whether another process has said that it failed or came to its end.
+  std::string listen();
   // given[p] goes to process p; gives what each has for this one, in their order. `what` is what
   // waits.
   Error exchange(const std::string& what, const std::vector<std::string>& given, int64_t timeout_ns,

@@ -473,6 +473,7 @@ void define_cuda(nb::module_& m) {
         return nb::bytes(id.data(), id.size());
       },
       nb::arg("path"), "What all processes of a new clique are told.");
+  m.def("cuda_generation", cuda::driver_generation, "Counts the replacements of the driver.");
   m.def("cublaslt_version", cuda::library_version, nb::arg("path"), nb::call_guard<WithoutGil>(),
         "The version of cuBLASLt in a file, 0 where it can't be used.");
   m.def(

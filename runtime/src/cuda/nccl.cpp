@@ -9,6 +9,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "core/processes.h"
 #include "cpu/collective.h"
 
 namespace lamina::cuda {
@@ -170,8 +171,12 @@ int Clique::version() const {
 
 std::string Clique::name(int position) const {
   const auto at = std::find(here_.begin(), here_.end(), position) - here_.begin();
-  return "cuda:" + std::to_string(devices_[static_cast<size_t>(at)]->number()) + ", device " +
-         std::to_string(position) + " of " + std::to_string(size_);
+  std::string text = "cuda:" + std::to_string(devices_[static_cast<size_t>(at)]->number()) +
+                     ", device " + std::to_string(position) + " of " + std::to_string(size_);
+  if (Processes* const processes = spans_processes() ? Processes::joined() : nullptr) {
+    text += ", in process " + std::to_string(processes->rank());
+  }
+  return text;
 }
 
 // The communicator of all, and again those split off it.
@@ -348,6 +353,8 @@ void Watch::wait(Device& device, Handle stream, const std::string& what) {
 void Watch::look() {
   check_not_aborted();
   std::string why = clique_->trouble();
+  Processes* const processes = clique_->spans_processes() ? Processes::joined() : nullptr;
+  if (why.empty() && processes != nullptr) why = processes->listen();
   if (why.empty()) {
     const std::lock_guard guard(clique_->mutex_);
     const auto now = std::chrono::steady_clock::now();

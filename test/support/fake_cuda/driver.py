@@ -13,6 +13,7 @@ import ctypes
 import functools
 import math
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -43,7 +44,7 @@ _NAMES = {1: b"CUDA_ERROR_INVALID_VALUE", 2: b"CUDA_ERROR_OUT_OF_MEMORY",
           201: b"CUDA_ERROR_INVALID_CONTEXT", 209: b"CUDA_ERROR_NO_BINARY_FOR_GPU",
           700: b"CUDA_ERROR_ILLEGAL_ADDRESS", 719: b"CUDA_ERROR_LAUNCH_FAILED", 999: b"CUDA_ERROR_UNKNOWN"}  # fmt: skip
 _FIRST_ADDRESS = 1 << 40
-_DEADLOCK_SECONDS = 30
+_DEADLOCK_SECONDS, _LOOK_SECONDS = 30, 0.01
 _ELEMENTS = {n: np.dtype(of) for n, of in ((0, np.uint8), (6, np.float16), (9, ml_dtypes.bfloat16), (11, np.float32))}
 """By the driver's number of a tensor map's type."""
 _TF32 = 11
@@ -151,11 +152,13 @@ class FakeDriver:
 
     def wait(self, stream: Stream, place: int) -> None:
         """Until a stream has come so far. What it needs of others' is waited for, but not for ever."""
+        end = time.monotonic() + _DEADLOCK_SECONDS
         while True:
             try:
                 return stream.reach(place)
             except NotReadyError:
-                assert self.changed.wait(_DEADLOCK_SECONDS), "a stream waits for what nobody issues"
+                assert time.monotonic() < end, "a stream waits for what nobody issues"
+                self.changed.wait(_LOOK_SECONDS)
 
     def device_at(self, address: int) -> int:
         """The number of the device that has this memory."""

@@ -131,9 +131,13 @@ class Launched:
     messages: list[Message] = field(default_factory=list)
 
     def __call__(self) -> None:
+        comm = self.operation.comm
+        if self in comm.clique.open and comm.is_alive:
+            self.operation.nccl.run(self)
+
+    def run_together(self) -> None:
+        """What all ranks of this process want."""
         operation, comm = self.operation, self.operation.comm
-        if self not in comm.clique.open or not comm.is_alive:
-            return
         together = self._together()
         if together is None or operation.nccl.stalled & {one.operation.comm.rank for one in together}:
             raise NotReadyError
@@ -377,6 +381,10 @@ class FakeNccl:
             comm.captured += 1
         stream.put(Operation(self, cuda, comm, calls, capture))
 
+    def run(self, launched: Launched) -> None:
+        """Does an operation of a stream. Raises NotReadyError where it has to wait for other ranks."""
+        launched.run_together()
+
     def do(self, cuda: FakeDriver, ranks: Ranks, operations: list[Operation]) -> None:
         """Moves the data of one operation. All ranks must have asked for the same."""
         assert len({o.capture for o in operations}) == 1, "ranks of one operation are of several captures, or of none"
@@ -392,20 +400,9 @@ class FakeNccl:
         def at(address: int, count: int) -> np.ndarray:
             return cuda.at(address, count * dtype.itemsize).view(dtype)
 
-        if call.what == "broadcast":
-            given = at(calls[call.root].send, call.count).copy()
-            results = [given] * n
-        else:
-            size = call.count * (n if call.what == "reduce_scatter" else 1)
-            operands = [at(c.send, size).copy() for c in calls]
-            if call.what == "all_gather":
-                results = [np.concatenate(operands)] * n
-            else:
-                total = operands[-1]
-                for operand in reversed(operands[:-1]):
-                    total = _COMBINERS[call.op](total, operand).astype(dtype)
-                parts = total.reshape(n, -1) if call.what == "reduce_scatter" else [total] * n
-                results = list(parts)
+        sizes = [operand_size(c, n) if rank == c.root or c.what != "broadcast" else 0 for rank, c in enumerate(calls)]
+        operands = [at(c.send, size).copy() for c, size in zip(calls, sizes, strict=True)]
+        results = combined(call, operands)
         for one, result in zip(calls, results, strict=True):
             at(one.receive, result.size)[...] = result
 
@@ -422,6 +419,24 @@ class FakeNccl:
                     data = sent[call.root, one.comm.rank].pop(0)
                     cuda.at(call.receive, data.size)[...] = data
         assert not any(sent.values()), "a send that nobody receives"
+
+
+def operand_size(call: Call, ranks: int) -> int:
+    """How many elements each rank gives."""
+    return call.count * (ranks if call.what == "reduce_scatter" else 1)
+
+
+def combined(call: Call, operands: list[np.ndarray]) -> list[np.ndarray]:
+    """What each rank gets."""
+    n = len(operands)
+    if call.what == "broadcast":
+        return [operands[call.root]] * n
+    if call.what == "all_gather":
+        return [np.concatenate(operands)] * n
+    total = operands[-1]
+    for operand in reversed(operands[:-1]):
+        total = _COMBINERS[call.op](total, operand).astype(total.dtype)
+    return list(total.reshape(n, -1)) if call.what == "reduce_scatter" else [total] * n
 
 
 _texts: dict[bytes, Any] = {}
