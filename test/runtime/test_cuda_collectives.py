@@ -364,6 +364,30 @@ def test_a_device_that_never_comes(cuda: FakeDriver, nccl: FakeNccl) -> None:
     np.testing.assert_array_equal(_on_blocks(_sum, "cuda", x)[0], np.full((4, 2), 4, np.float32))
 
 
+def test_graphs_of_communicators_that_were_aborted(cuda: FakeDriver, nccl: FakeNccl) -> None:
+    """Are made anew, on all devices in the same call."""
+    x = np.linspace(0, 1, 16, dtype=np.float32).reshape(4, 4)
+    (wanted,) = _on_blocks(_chain, "cpu", x)
+    mesh = _mesh("cuda")
+    run = lamina.jit(lamina.shard_map(_chain, mesh=mesh, in_specs=P(_ALL), out_specs=P(_ALL), check_vma=False))
+    given = _put(x, mesh, _ALL)
+    for _ in range(3):
+        run(given).block_until_ready()
+    nccl.stalled.add(0)
+    held = run(given)
+    runtime.set_collective_timeout(0.2)
+    try:
+        with pytest.raises(JaxRuntimeError, match="has been waited for 200 ms"):
+            held.block_until_ready()
+    finally:
+        runtime.set_collective_timeout(0)
+        nccl.stalled.clear()
+    launched = cuda.count("cuGraphLaunch")
+    for _ in range(3):
+        np.testing.assert_allclose(np.asarray(run(given)), wanted, rtol=1e-6)
+    assert cuda.count("cuGraphLaunch") == launched + 8
+
+
 def test_what_nccl_finds_out_later(cuda: FakeDriver, nccl: FakeNccl) -> None:
     mesh = _mesh("cuda")
     run = lamina.jit(lamina.shard_map(_sum, mesh=mesh, in_specs=P(_ALL), out_specs=P(_ALL), check_vma=False))

@@ -277,7 +277,6 @@ class TeamRun {
       } catch (const std::exception& failure) {
         error = {failure.what(), nullptr, nullptr};
       }
-      if (!error.empty()) make_ready_again();
     }
     if (error.empty()) return wrapped();
     runs_failed(error);
@@ -308,19 +307,6 @@ class TeamRun {
       throw std::runtime_error("another device has failed");
     }
     return same ? graph : 0;
-  }
-
-  // Devices made different numbers of graphs, with communicators that are no more.
-  void make_ready_again() {
-    for (ExecutableObject* executable : executables_) {
-      cuda::Program& program = *executable->device_program;
-      try {
-        const cuda::InContext current = program.device->enter();
-        program.graphs.clear();
-      } catch (const std::exception&) {  // the context is lost
-      }
-      program.runs = 0;
-    }
   }
 
   void runs_failed(const Error& error) {

@@ -217,6 +217,11 @@ void Program::wait(Handle stream, const Step& step) {
 // to capture and to launch alike. In conditional nodes there may be none: NCCL's calls may need the
 // host.
 void Program::issue(const Addresses& addresses, const HostCall& host, const Agreement& agree) {
+  if (clique != nullptr && aborts != clique->aborts()) {  // communicators of the graphs are no more
+    aborts = clique->aborts();
+    graphs.clear();
+    runs = 0;
+  }
   ++runs;
   const Driver& cuda = driver();
   // A program that is called once is not worth a graph, unless its loops would wait for the host.

@@ -141,6 +141,7 @@ struct Program {
   bool meets = false;            // there are collectives in it
   bool meets_in_bodies = false;  // of its control flow
   std::shared_ptr<Watch> watch;  // of the run that is issued
+  uint64_t aborts = 0;           // of the clique, when the graphs were made
   uint64_t runs = 0;
   std::list<Graph> graphs;  // those used last come first
 
