@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -103,6 +104,36 @@ def test_the_number_of_threads_can_change_between_loops():
         assert runtime.worker_count() == 0
         parallel_for(lambda *_: None, 100, 1)
         assert runtime.worker_count() == count - 1
+
+
+def shared_runs(loops, worker_waits):
+    """Of so many runs of one loop, those that a worker took part in, where each of its chunks takes it so long."""
+    caller, shared = threading.get_ident(), []
+    task = Task(lambda *_: shared.append(1) or time.sleep(worker_waits) if threading.get_ident() != caller else None)
+    address = runtime.symbols()["lamina_parallel_for"]
+    loop = ctypes.CFUNCTYPE(None, Task, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(address)
+    runs = []
+    for _ in range(loops):
+        shared.clear()
+        loop(task, None, 100, 1)
+        runs.append(bool(shared))
+    return runs
+
+
+def test_a_loop_that_sharing_makes_longer_runs_alone_until_it_has_paid():
+    runtime.set_num_threads(2)
+    runs = shared_runs(2000, 0.005)  # the caller's chunks take microseconds
+    assert sum(runs) < 20, "a loop whose worker is slow is shared again and again"
+    runtime.set_num_threads(2)  # forgets
+    caller, mine, others = threading.get_ident(), [], []
+
+    def task(*_):
+        (mine if threading.get_ident() == caller else others).append(1)
+        time.sleep(0.001)  # as long for all, and at the same time
+
+    for _ in range(10):
+        parallel_for(task, 100, 1)
+    assert len(others) > 20, "a loop that gains by sharing is not shared"
 
 
 def run_python(code, **environment):

@@ -84,11 +84,12 @@ struct Product {
                     1,
                     1};
     product.choose_grid(blocks);
-    lamina_parallel_for(
+    const auto sizes = (static_cast<uintptr_t>(m) * 31 + n) * 31 + k;
+    parallel_for(
         [](void* context, int64_t lo, int64_t hi) {
           for (int64_t i = lo; i < hi; ++i) static_cast<const Product*>(context)->block(i);
         },
-        &product, int64_t{product.rows} * product.columns, 1);
+        &product, int64_t{product.rows} * product.columns, 1, sizes);
   }
 
   static uintptr_t split(uintptr_t cblas_gemm) {

@@ -2,7 +2,8 @@
 //
 // Workers spin for a short while after each loop, then sleep on a futex. A loop never waits for a
 // sleeper: each participant owns a range of chunks and steals from the others when it is done, and
-// a worker that wakes after the last chunk was taken finds the gate closed.
+// a worker that wakes after the last chunk was taken finds the gate closed. A loop that would have
+// been over sooner without them runs without them (sharing.h).
 #include "cpu/threads.h"
 
 #include <pthread.h>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "core/platform.h"
+#include "cpu/sharing.h"
 
 namespace lamina {
 namespace {
@@ -58,10 +60,22 @@ class ThreadPool {
     return *pool;
   }
 
-  void run(void (*task)(void*, int64_t, int64_t), void* context, int64_t n, int64_t grain) {
+  void run(void (*task)(void*, int64_t, int64_t), void* context, int64_t n, int64_t grain,
+           uintptr_t loop) {
     if (n <= 0) return;
     grain = std::max<int64_t>(grain, 1);
-    if (n <= grain || inside_task || count() == 1 || !mutex_.try_lock()) {
+    if (n <= grain || inside_task || count() == 1) {
+      task(context, 0, n);
+      return;
+    }
+    Sharing& sharing = accounts_.of(loop, n);
+    if (!sharing.is_worthwhile()) {
+      const int64_t begin = now_ns();
+      task(context, 0, n);
+      sharing.was_alone(now_ns() - begin);
+      return;
+    }
+    if (!mutex_.try_lock()) {
       task(context, 0, n);
       return;
     }
@@ -71,7 +85,7 @@ class ThreadPool {
     const auto participants = static_cast<int>(std::min(threads(), pieces));
     const int64_t chunks = participants * kChunksPerThread;
     loop_ = {task, context, n, std::max(grain, (n + chunks - 1) / chunks), participants};
-    run_loop();
+    run_loop(sharing);
   }
 
   int count() const { return count_.load(std::memory_order_relaxed); }
@@ -79,6 +93,7 @@ class ThreadPool {
   void set_count(int count) {
     std::lock_guard guard(mutex_);
     stop_workers();
+    accounts_.forget();
     count_.store(std::clamp(count > 0 ? count : initial_count(), 1, kMaxThreads));
   }
 
@@ -133,6 +148,7 @@ class ThreadPool {
   void forget_workers() {
     for (auto& worker : workers_) worker.release();
     workers_.clear();
+    accounts_.forget();  // its machine may be as busy as the two are
     gate_.store(0);
     mutex_.unlock();
   }
@@ -140,7 +156,8 @@ class ThreadPool {
   int64_t threads() const { return static_cast<int64_t>(workers_.size()) + 1; }
 
   // Runs loop_ with the mutex held.
-  void run_loop() {
+  void run_loop(Sharing& sharing) {
+    const int64_t begin = now_ns();
     loop_.fp_control = fp_control();
     loop_.failure = current_failure;
     const int64_t chunks = (loop_.n + loop_.chunk - 1) / loop_.chunk;
@@ -152,7 +169,9 @@ class ThreadPool {
     gate_.store(kOpen, std::memory_order_seq_cst);
     for (int i = 1; i < loop_.participants; ++i) wake(*workers_[i - 1]);
     inside_task = true;
-    take_chunks(0);
+    const int64_t mine_begin = now_ns();
+    const int64_t mine = take_chunks(0);
+    const int64_t mine_ns = now_ns() - mine_begin;
     inside_task = false;
     // Closed first, then wait for those inside: nobody enters a loop that is over.
     gate_.fetch_and(~kOpen, std::memory_order_acq_rel);
@@ -160,6 +179,7 @@ class ThreadPool {
       cpu_relax();
       if (spins % 4096 == 4095) sched_yield();
     }
+    sharing.was_shared(now_ns() - begin, mine_ns, mine, chunks);
   }
 
   static void place(Worker& worker, int cpu) {
@@ -195,8 +215,10 @@ class ThreadPool {
     if (worker.sleeping.load(std::memory_order_seq_cst) != 0) futex_wake_all(worker.epoch);
   }
 
-  void take_chunks(int first) {
+  // How many it took.
+  int64_t take_chunks(int first) {
     const int participants = loop_.participants;
+    int64_t taken = 0;
     for (int i = 0; i < participants; ++i) {
       Range& range = ranges_[(first + i) % participants];
       while (range.next.load(std::memory_order_relaxed) < range.end) {
@@ -204,8 +226,10 @@ class ThreadPool {
         if (chunk >= range.end) break;
         const int64_t lo = chunk * loop_.chunk;
         loop_.task(loop_.context, lo, std::min(loop_.n, lo + loop_.chunk));
+        ++taken;
       }
     }
+    return taken;
   }
 
   bool enter() {
@@ -262,6 +286,7 @@ class ThreadPool {
   std::mutex mutex_;  // held by the thread whose loop is running
   Loop loop_;
   std::vector<Range> ranges_;
+  Accounts accounts_;
   alignas(64) std::atomic<uint32_t> gate_{0};  // kOpen | workers inside
   std::vector<std::unique_ptr<Worker>> workers_;
   std::atomic<bool> stopping_{false};
@@ -291,12 +316,18 @@ int thread_count() { return ThreadPool::instance().count(); }
 void set_thread_count(int count) { ThreadPool::instance().set_count(count); }
 int worker_count() { return ThreadPool::instance().workers(); }
 
+void parallel_for(void (*task)(void*, int64_t, int64_t), void* context, int64_t n, int64_t grain,
+                  uintptr_t loop) {
+  ThreadPool::instance().run(task, context, n, grain, loop);
+}
+
 }  // namespace lamina
 
 extern "C" {
 void lamina_parallel_for(void (*task)(void*, int64_t, int64_t), void* ctx, int64_t n,
                          int64_t grain) {
-  lamina::ThreadPool::instance().run(task, ctx, n, grain);
+  const auto caller = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
+  lamina::parallel_for(task, ctx, n, grain, caller);
 }
 
 void lamina_fail(const char* message) { lamina::fail_current({message, nullptr, nullptr}); }

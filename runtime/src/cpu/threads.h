@@ -45,11 +45,17 @@ void set_thread_count(int count);
 // Threads alive now, the caller's not counted: none before the first parallel loop.
 int worker_count();
 
+// lamina_parallel_for for loops that one place in the code runs in many sizes: `loop` tells them
+// apart, so that what is learned of one does not count for another.
+void parallel_for(void (*task)(void* context, int64_t lo, int64_t hi), void* context, int64_t n,
+                  int64_t grain, uintptr_t loop);
+
 }  // namespace lamina
 
 extern "C" {
 // task(ctx, lo, hi) over [0, n) in pieces of at least `grain`, on this thread and the pool's.
-// Runs inline where n <= grain, inside another task, or while another thread holds the pool.
+// Runs inline where n <= grain, inside another task, while another thread holds the pool, or where
+// sharing loops of this place in the code has not paid lately.
 LAMINA_SHARED void lamina_parallel_for(void (*task)(void* ctx, int64_t lo, int64_t hi), void* ctx,
                                        int64_t n, int64_t grain);
 // The running call fails with this text.
