@@ -46,7 +46,11 @@ def _pipeline(stages: tuple[str, ...]) -> Pipeline:
 def preparing(source: str, backend: str) -> tuple[str, ...]:
     """What must be done before with a kernel of this text, for "CPU" or "CUDA"."""
     left_out = () if backend == "CPU" else ONLY_ON_CPUS
-    stages = (stage for word, stage in CPU_KERNEL_PREPARE if word in source)
+
+    def has(words: str | tuple[str, ...]) -> bool:
+        return any(word in source for word in ((words,) if isinstance(words, str) else words))
+
+    stages = (stage for words, stage in CPU_KERNEL_PREPARE if has(words))
     return tuple(stage for stage in stages if stage not in left_out)
 
 

@@ -25,7 +25,7 @@ STABLEHLO_PREPARE = (
     (r"stablehlo\.custom_call @lapack_", "stablehlo-adopt-lapack"),
     (r"stablehlo\.custom_call @ApproxTopK", "stablehlo-expand-approx-top-k"),
     (r"stablehlo\.(unary_einsum|dot|broadcast)\b", "func.func(stablehlo-legalize-deprecated-ops)"),
-    (r"stablehlo\.(unary_)?einsum", "stablehlo-expand-einsum"),
+    (r"stablehlo\.(unary_)?einsum", "stablehlo-legalize-ops{only=einsum}"),
     # What several devices, or effects in order, are where there is one device and no effect.
     (r"!stablehlo\.token", "stablehlo-drop-tokens"),
     (
@@ -43,7 +43,7 @@ STABLEHLO_PREPARE = (
     # These become ops that fuse and that libraries do.
     (r"stablehlo\.rng ", "stablehlo-expand-rng"),
     (r"stablehlo\.fft", "stablehlo-expand-fft{largest-prime=383 real=true}"),
-    (r"stablehlo\.batch_norm", "stablehlo-expand-normalization"),
+    (r"stablehlo\.batch_norm", "stablehlo-legalize-ops{only=normalization}"),
     # Sizes that the arguments' sizes decide become known, and ops on unknown sizes plain ones.
     (
         (r"\?x", r"stablehlo\.(dynamic_(?!slice|update_slice)|real_dynamic|get_dimension_size)"),
@@ -140,7 +140,7 @@ _FUSE_ON_GPUS = (
     " prologues=false max-plain=64 max-chain=192}"
 )
 CUDA_FUSE = (
-    "stablehlo-widen-unsigned-operands",
+    "stablehlo-legalize-ops{only=unsigned-operands}",
     "stablehlo-outline-attention-gradient{tensor-cores=true}",
     "stablehlo-outline-attention",  # before others take its parts
     *(name for name in STABLEHLO_FUSE[:-1] if name not in _NOT_ON_GPUS),
@@ -166,33 +166,27 @@ CPU_CONTROL = (
 # The same for a loop over lanes, whose tasks have nothing but their stacks to themselves.
 CPU_LANES = (*CPU_CONTROL[:-1], "stablehlo-plan-buffers{own-place=32768 rotate-from=1024}")
 
-# One kernel: what must be done first, each for kernels whose text has the word before it.
+# Ops that `stablehlo-legalize-ops` may have a rule for, as they stand in a kernel's text.
+_LEGALIZED = (
+    "stablehlo.dot_general", "stablehlo.convolution", "stablehlo.reduce", "stablehlo.optimization_barrier",
+    "stablehlo.batch_norm", "stablehlo.is_finite", "i1>", "ui64>",
+)  # fmt: skip
+
+# One kernel: what must be done first, each for kernels whose text has the word before it, or one of several.
 CPU_KERNEL_PREPARE = (
-    ("chlo.erf ", "stablehlo-define-erf"),
+    ("chlo.erf ", "stablehlo-legalize-ops{only=erf}"),
     ("chlo.", "func.func(chlo-legalize-to-stablehlo)"),
     ("lamina.inout", "stablehlo-match-updated-arguments"),
-    ("<0x", "stablehlo-drop-empty-tensors"),
-    ("x0x", "stablehlo-drop-empty-tensors"),
-    ("xui", "stablehlo-widen-unsigned-operands"),
-    ("stablehlo.dot_general", "stablehlo-define-contractions"),
-    ("stablehlo.convolution", "stablehlo-define-contractions"),
+    (("<0x", "x0x"), "stablehlo-drop-empty-tensors"),
+    (_LEGALIZED, "stablehlo-legalize-ops"),
     ("stablehlo.dot_general", "stablehlo-keep-factors"),
     ("stablehlo.convolution", "stablehlo-lower-convolutions"),
-    ("stablehlo.reduce", "stablehlo-define-reductions"),
-    ("stablehlo.optimization_barrier", "stablehlo-define-reductions"),
-    ("ui64>", "stablehlo-bound-indices"),
-    ("i1>", "stablehlo-define-booleans"),
-    ("stablehlo.is_finite", "stablehlo-define-is-finite"),
-    ("stablehlo.reduce_precision", "stablehlo-define-reduce-precision"),
-    ("stablehlo.batch_norm", "stablehlo-expand-normalization"),
     ("stablehlo.scatter", "stablehlo-lower-scatter"),
     ("stablehlo.select_and_scatter", "stablehlo-lower-select-and-scatter"),
-    ("stablehlo.triangular_solve", "stablehlo-lower-solvers"),
-    ("stablehlo.cholesky", "stablehlo-lower-solvers"),
+    (("stablehlo.triangular_solve", "stablehlo.cholesky"), "stablehlo-lower-solvers"),
     ("complex<", "stablehlo-multiply-columns"),
     ("complex<", "stablehlo-define-complex,func.func(stablehlo-complex-math-expander)"),
-    ("stablehlo.sort", "stablehlo-lower-sort"),
-    ("chlo.top_k", "stablehlo-lower-sort"),
+    (("stablehlo.sort", "chlo.top_k"), "stablehlo-lower-sort"),
 )
 
 # Of these, what is left out for GPUs: a convolution is one product to them, whatever its steps, and threads
@@ -404,7 +398,7 @@ CUDA_NOT_BEFORE_WRITTEN = (
 # A loop or branch that is one kernel of a GPU, by its form, to a plan of kernels on buffers; and what
 # is done to those before they are put into its steps.
 _CUDA_CONTROL = (
-    "stablehlo-widen-unsigned-operands",
+    "stablehlo-legalize-ops{only=unsigned-operands}",
     _FUSE_ON_GPUS,
     "stablehlo-legalize-control-flow",
 )

@@ -7,7 +7,7 @@ P is (erf(x) - x) / x at Chebyshev's points of x^2, of degree 11; Q is log(erfc(
 with the weight that an error of it has in the result. Both were computed with 50 digits; the result is within 1.3 ulp.
 Upstream's is that of Cephes, which in vectors computes rational functions of three intervals.
 
-example: test/passes/stablehlo/legalize/define_erf.mlir
+example: test/passes/stablehlo/legalize/rules/erf.mlir
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ import numpy as np
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of, shape_of
 from lamina.dialects.vendors import ir
-from lamina.passes.framework.base import Pass
-from lamina.passes.stablehlo.canonicalize.rewriting import rewrite
+from lamina.passes.stablehlo.legalize.rules.rule import Rule
 
 _SERIES = (
     0.12837916709551256, -0.37612638903183543, 0.11283791670945006, -0.02686617064323777, 0.0052239776071164225,
@@ -37,23 +36,18 @@ _LOG_ERFC = (
 _ONE = 6.0  # and from there on it is 1 in f64
 
 
-class DefineErf(Pass):
-    """See the module's docstring."""
-
-    def run(self, module: ir.Module) -> None:
-        self.count("functions", rewrite(module, {"chlo.erf": (_without_division,)}).total())
+def _is_f64(op: ir.Operation) -> bool:
+    return dtype_of(op.operands[0].type) == np.float64
 
 
-def _without_division(op: ir.Operation) -> ir.Value | None:
+def _without_division(op: ir.Operation) -> list[ir.Value]:
     x = op.operands[0]
-    if dtype_of(x.type) != np.float64:
-        return None
     size = hlo.abs(x)
     near = hlo.add(x, hlo.multiply(x, _polynomial(hlo.multiply(x, x), _SERIES)))
     log_erfc = _polynomial(hlo.minimum(size, _same(x, _ONE)), _LOG_ERFC)
     far = hlo.subtract(_same(x, 1.0), hlo.exponential(log_erfc))
     far = hlo.select(hlo.compare(x, _same(x, 0.0), "LT"), hlo.negate(far), far)
-    return hlo.select(hlo.compare(size, _same(x, 1.0), "LT"), near, far)
+    return [hlo.select(hlo.compare(size, _same(x, 1.0), "LT"), near, far)]
 
 
 def _polynomial(x: ir.Value, coefficients: Sequence[float]) -> ir.Value:
@@ -73,3 +67,6 @@ def _horner(x: ir.Value, coefficients: Sequence[float]) -> ir.Value:
 
 def _same(x: ir.Value, value: float) -> ir.Value:
     return hlo.full(value, shape_of(x.type), np.float64)
+
+
+RULE = Rule(("chlo.erf",), _is_f64, _without_division)

@@ -1,4 +1,4 @@
-// RUN: %lamina-opt %s --pass-pipeline=stablehlo-define-booleans | FileCheck %s
+// RUN: %lamina-opt %s --stablehlo-legalize-ops | FileCheck %s
 
 // CHECK-LABEL: func.func @booleans
 // CHECK: stablehlo.or

@@ -1,4 +1,4 @@
-// RUN: %lamina-opt %s --stablehlo-expand-einsum | FileCheck %s
+// RUN: %lamina-opt %s --stablehlo-legalize-ops=only=einsum | FileCheck %s
 
 // CHECK-LABEL: func.func @batched
 // CHECK: %[[P:.*]] = stablehlo.dot_general %arg0, %arg1, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<5x2x3xui8>, tensor<5x3x4xui8>) -> tensor<5x2x4xui32>

@@ -1,4 +1,4 @@
-// RUN: %lamina-opt %s --pass-pipeline=stablehlo-define-reductions | FileCheck %s
+// RUN: %lamina-opt %s --stablehlo-legalize-ops | FileCheck %s
 
 // CHECK-LABEL: func.func @wider
 // CHECK: %[[X:.*]] = stablehlo.convert %arg0 : (tensor<4xf16>) -> tensor<4xf32>

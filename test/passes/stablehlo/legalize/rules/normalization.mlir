@@ -1,4 +1,4 @@
-// RUN: %lamina-opt %s --pass-pipeline=stablehlo-expand-normalization | FileCheck %s
+// RUN: %lamina-opt %s --stablehlo-legalize-ops=only=normalization | FileCheck %s
 
 // CHECK-LABEL: func.func @inference
 // CHECK-NOT: batch_norm

@@ -1,4 +1,4 @@
-// RUN: %lamina-opt %s --pass-pipeline=stablehlo-define-erf | FileCheck %s
+// RUN: %lamina-opt %s --stablehlo-legalize-ops | FileCheck %s
 
 // CHECK-LABEL: func.func @of_f64
 // CHECK-NOT: chlo.erf

@@ -1,4 +1,4 @@
-// RUN: %lamina-opt %s --pass-pipeline=stablehlo-define-contractions | FileCheck %s
+// RUN: %lamina-opt %s --stablehlo-legalize-ops | FileCheck %s
 
 // CHECK-LABEL: func.func @bf16
 // CHECK-COUNT-2: stablehlo.convert {{.*}} -> tensor<{{.*}}xf32>

@@ -1,4 +1,4 @@
-// RUN: %lamina-opt %s --pass-pipeline=stablehlo-bound-indices | FileCheck %s
+// RUN: %lamina-opt %s --stablehlo-legalize-ops | FileCheck %s
 
 // CHECK-LABEL: func.func @unsigned
 // CHECK: %[[MOST:.*]] = stablehlo.constant dense<9223372036854775807> : tensor<ui64>

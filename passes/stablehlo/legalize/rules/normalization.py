@@ -3,7 +3,7 @@
 Mean and variance are reductions over all dimensions but the feature dimension; the rest is element-
 wise and fuses with them. Follows the StableHLO specification's formulas, in f32 where elements are narrower.
 
-example: test/passes/stablehlo/legalize/expand_normalization.mlir
+example: test/passes/stablehlo/legalize/rules/normalization.mlir
 """
 
 from __future__ import annotations
@@ -16,37 +16,20 @@ import numpy as np
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
-from lamina.passes.framework.base import Pass
-from lamina.passes.stablehlo.canonicalize.rewriting import rewrite
-
-
-class ExpandNormalization(Pass):
-    """See the module's docstring."""
-
-    def run(self, module: ir.Module) -> None:
-        rules = {
-            "stablehlo.batch_norm_training": (_in_f32(_training),),
-            "stablehlo.batch_norm_inference": (_in_f32(_inference),),
-            "stablehlo.batch_norm_grad": (_in_f32(_grad),),
-        }
-        self.count("expanded", rewrite(module, rules).total())
-
+from lamina.passes.stablehlo.legalize.rules.rule import Rule
 
 Expansion = Callable[["_Features", list[ir.Value]], list[ir.Value]]
 
 
-def _in_f32(expand: Expansion) -> Callable[[ir.Operation], list[ir.Value]]:
+def _expanded(op: ir.Operation) -> list[ir.Value]:
     """The expansion of an op, on operands and to results that are as wide as f32 in between."""
-
-    def expanded(op: ir.Operation) -> list[ir.Value]:
-        operands, dtype = list(op.operands), dtype_of(op.operands[0].type)
-        narrow = dtype not in (np.float32, np.float64)
-        if narrow:
-            operands = [hlo.convert(operand, np.float32) for operand in operands]
-        results = expand(_Features(op, operands[0]), operands)
-        return [hlo.convert(result, dtype) for result in results] if narrow else results
-
-    return expanded
+    expand = _EXPANSIONS[op.name]
+    operands, dtype = list(op.operands), dtype_of(op.operands[0].type)
+    narrow = dtype not in (np.float32, np.float64)
+    if narrow:
+        operands = [hlo.convert(operand, np.float32) for operand in operands]
+    results = expand(_Features(op, operands[0]), operands)
+    return [hlo.convert(result, dtype) for result in results] if narrow else results
 
 
 class _Features:
@@ -112,3 +95,11 @@ def _grad(features: _Features, operands: list[ir.Value]) -> list[ir.Value]:
     rest = hlo.subtract(hlo.subtract(counted, features.spread(of_offset)), along)
     factor = hlo.divide(hlo.divide(scale, deviation), features.number(features.count))
     return [hlo.multiply(features.spread(factor), rest), of_scale, of_offset]
+
+
+_EXPANSIONS: dict[str, Expansion] = {
+    "stablehlo.batch_norm_training": _training,
+    "stablehlo.batch_norm_inference": _inference,
+    "stablehlo.batch_norm_grad": _grad,
+}
+RULE = Rule(tuple(_EXPANSIONS), lambda op: True, _expanded)

@@ -1,4 +1,4 @@
-// RUN: %lamina-opt %s --pass-pipeline=stablehlo-define-is-finite | FileCheck %s
+// RUN: %lamina-opt %s --stablehlo-legalize-ops | FileCheck %s
 
 // CHECK-LABEL: func.func @small
 // CHECK: %[[WIDE:.*]] = stablehlo.convert %arg0 : (tensor<2xf8E4M3FN>) -> tensor<2xf32>

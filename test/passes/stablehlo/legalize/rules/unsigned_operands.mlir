@@ -1,4 +1,4 @@
-// RUN: %lamina-opt %s --stablehlo-widen-unsigned-operands | FileCheck %s
+// RUN: %lamina-opt %s --stablehlo-legalize-ops=only=unsigned-operands | FileCheck %s
 
 // CHECK-LABEL: func.func @product
 // CHECK: stablehlo.convert %arg0 : (tensor<2x3xui8>) -> tensor<2x3xi32>

@@ -6,7 +6,7 @@ Labels of both operands are batch dimensions where the result has them, and cont
 that only one operand has, and the result has not, is summed over first; one that an operand has twice
 becomes its diagonal. Refuses results with a label twice, or with one that no operand has.
 
-example: test/passes/stablehlo/legalize/expand_einsum.mlir
+example: test/passes/stablehlo/legalize/rules/einsum.mlir
 """
 
 from __future__ import annotations
@@ -16,21 +16,10 @@ import numpy as np
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
-from lamina.passes.framework.base import CompileError, Pass
-from lamina.passes.framework.find import find_ops
+from lamina.passes.framework.base import CompileError
+from lamina.passes.stablehlo.legalize.rules.rule import Rule
 
 Labels = list[str]
-
-
-class ExpandEinsum(Pass):
-    """See the module's docstring."""
-
-    def run(self, module: ir.Module) -> None:
-        for op in find_ops(module, "stablehlo.einsum"):
-            with ir.InsertionPoint(op), op.location:
-                op.results[0].replace_all_uses_with(_expanded(op))
-            op.erase()
-            self.count("expanded")
 
 
 def _expanded(op: ir.Operation) -> ir.Value:
@@ -83,3 +72,6 @@ def _reduced(x: ir.Value, labels: Labels, keep: set[str]) -> tuple[ir.Value, Lab
         zero = hlo.full(0, [], dtype)
         (x,) = hlo.reduce([x], [zero], sorted({*gone}), lambda p, q: [hlo.add(p, q)])
     return x, [v for i, v in enumerate(labels) if i not in gone]
+
+
+RULE = Rule(("stablehlo.einsum",), lambda op: True, lambda op: [_expanded(op)])
