@@ -195,7 +195,7 @@ def test_repr_puts_the_dtype_on_a_line_of_its_own_where_it_does_not_fit():
 
 def test_copies_and_pickles():
     for array in (
-        from_numpy(np.arange(3.0), weak_type=True),
+        from_numpy(np.arange(3, dtype=np.float32), weak_type=True),
         from_numpy(np.ones(2, ml_dtypes.bfloat16)),
     ):
         for other in (copy.copy(array), copy.deepcopy(array), pickle.loads(pickle.dumps(array))):
