@@ -4,7 +4,7 @@ that nothing is left that translation to LLVM IR would crash on."""
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from lamina.backends.pipelines import CPU_KERNEL_LINALG, CPU_KERNEL_PREPARE, ONLY_ON_CPUS
 from lamina.dialects.vendors import ir, rewrite
@@ -46,12 +46,16 @@ def _pipeline(stages: tuple[str, ...]) -> Pipeline:
 def preparing(source: str, backend: str) -> tuple[str, ...]:
     """What must be done before with a kernel of this text, for "CPU" or "CUDA"."""
     left_out = () if backend == "CPU" else ONLY_ON_CPUS
+    return tuple(stage for stage in stages_for(source, CPU_KERNEL_PREPARE) if stage not in left_out)
+
+
+def stages_for(source: str, table: Iterable[tuple[str | tuple[str, ...], str]]) -> tuple[str, ...]:
+    """The stages of a table, each beside a word or several, that have one in a kernel's text."""
 
     def has(words: str | tuple[str, ...]) -> bool:
         return any(word in source for word in ((words,) if isinstance(words, str) else words))
 
-    stages = (stage for words, stage in CPU_KERNEL_PREPARE if has(words))
-    return tuple(stage for stage in stages if stage not in left_out)
+    return tuple(stage for words, stage in table if has(words))
 
 
 def check_shapes(module: ir.Module) -> None:

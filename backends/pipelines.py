@@ -193,11 +193,10 @@ CPU_KERNEL_PREPARE = (
 # need no vectors.
 ONLY_ON_CPUS = ("stablehlo-keep-factors", "stablehlo-lower-convolutions", "stablehlo-multiply-columns")
 
-# Kernels that are written as loops on buffers, or for each part of their result, by a word of their
-# text: before all else is done, and lowered with what that leaves of StableHLO.
+# Kernels that are written as loops on buffers, or for each part of their result, by a word, or one of
+# several, of their text: before all else is done, and lowered with what that leaves of StableHLO.
 CPU_KERNEL_WRITTEN = (
-    ("stablehlo.concatenate", "stablehlo-compute-parts"),
-    ("stablehlo.pad", "stablehlo-compute-parts"),
+    (("stablehlo.concatenate", "stablehlo.pad"), "stablehlo-compute-parts"),
     ('lamina.kind = "attention"', "cpu-write-attention{features=PRODUCT_FEATURES vector-bits=VECTOR_BITS}"),
     (
         'lamina.kind = "attention_gradient"',
@@ -362,8 +361,7 @@ ONLY_WITH = {
 
 # One kernel for a GPU: what must be done before all that a CPU's has done, too.
 CUDA_KERNEL_PREPARE = (
-    ("precision = [HIGH,", "stablehlo-note-tf32"),
-    ("#stablehlo<precision HIGH>", "stablehlo-note-tf32"),  # as convolutions have it
+    (("precision = [HIGH,", "#stablehlo<precision HIGH>"), "stablehlo-note-tf32"),  # the latter in convolutions
 )
 
 # linalg on tensors -> kernels for blocks and threads, in a gpu.module.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import pickle
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lamina.runtime import _runtime
@@ -27,17 +28,16 @@ class Processes(NamedTuple):
 
     def of_device(self, number: int) -> int:
         """The process that has this device."""
-        for process, count in enumerate(self.devices):
-            number -= count
-            if number < 0:
-                return process
-        return self.rank
+        return self._owner(number, self.devices)
 
     def of_gpu(self, gpu: int) -> int:
         """The process that has this GPU of all, which are numbered through."""
-        for process, mine in enumerate(self.gpus):
-            gpu -= len(mine)
-            if gpu < 0:
+        return self._owner(gpu, map(len, self.gpus))
+
+    def _owner(self, number: int, counts: Iterable[int]) -> int:
+        for process, count in enumerate(counts):
+            number -= count
+            if number < 0:
                 return process
         return self.rank
 

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Generator
 
 from lamina.backends.cpu.in_step import in_step
-from lamina.backends.lowering import check_translatable, pipeline_steps, steps_to_linalg
+from lamina.backends.lowering import check_translatable, pipeline_steps, stages_for, steps_to_linalg
 from lamina.backends.pipelines import (
     CPU_KERNEL_LLVM,
     CPU_KERNEL_LOOPS,
@@ -69,7 +69,7 @@ def generating(
     """`generate`, a pass at a time. `inlining` decides which functions are called."""
     if MACHINE not in module.operation.attributes:
         write_machine(module, target.machine)
-    stages = tuple(dict.fromkeys(stage for word, stage in CPU_KERNEL_WRITTEN if word in source))
+    stages = stages_for(source, CPU_KERNEL_WRITTEN)
     yield from pipeline_steps(_for_target(stages, target), module)
     yield from steps_to_linalg(module, source, "CPU")
     if texts is not None:

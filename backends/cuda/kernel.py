@@ -21,6 +21,7 @@ from lamina.backends.lowering import (
     lower_to_linalg,
     preparing,
     run_pipeline,
+    stages_for,
 )
 from lamina.backends.pipelines import (
     CUDA_KERNEL_GPU,
@@ -141,7 +142,7 @@ def _to_gpu(module: ir.Module, source: str, target: Target) -> dict[str, str]:
         texts = {"linalg": str(module)}
         run_pipeline(_for_target(CUDA_KERNEL_WRITTEN, target), module)
     else:
-        run_pipeline(tuple(s for word, s in CUDA_KERNEL_PREPARE if word in source), module)
+        run_pipeline(stages_for(source, CUDA_KERNEL_PREPARE), module)
         lower_to_linalg(module, source, "CUDA")
         texts = {"linalg": str(module)}
         run_pipeline(_for_target(CUDA_KERNEL_GPU, target), module)

@@ -12,7 +12,7 @@ from collections import OrderedDict, defaultdict
 from typing import Any
 
 from lamina import config, errors, runtime
-from lamina.array import ArrayImpl, Device
+from lamina.array import ArrayImpl, first_gpu
 from lamina.core import current_mesh, trace
 from lamina.core.array_class import Array
 from lamina.core.avals import ShapedArray
@@ -20,7 +20,6 @@ from lamina.core.placed import Placed
 from lamina.dialects import whole_imports
 from lamina.dialects.interrupts import set_native_code
 from lamina.interpreters.evaluation import EvalTrace
-from lamina.runtime import processes
 
 
 def _array_aval(x: ArrayImpl) -> ShapedArray:
@@ -55,8 +54,7 @@ def _settings_changed(scope: str) -> None:
 def _default_device_changed(scope: str) -> None:
     device = config.default_device.value
     if device is None and config.platforms.value[0] == "cuda":
-        together = processes.current()
-        device = Device("cuda", together.first_gpu(together.rank))
+        device = first_gpu()
     if device is None and not _default_device_set:
         return
     _default_device_set.add(scope)  # once set, it may have to be taken back

@@ -145,6 +145,12 @@ def first_cpu() -> Device:
     return CPU if first == 0 else Device("cpu", first)
 
 
+def first_gpu() -> Device:
+    """The first GPU of this process."""
+    processes = current_processes()
+    return Device("cuda", processes.first_gpu(processes.rank))
+
+
 def gpu_here(number: int) -> Device:
     """The GPU that the driver of this process has under this number."""
     return Device("cuda", current_processes().gpu_of_number(number))

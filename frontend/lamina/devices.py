@@ -15,7 +15,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from lamina import config
-from lamina.array import ArrayImpl, Device
+from lamina.array import ArrayImpl, Device, first_gpu
 from lamina.core import dtypes, tree
 from lamina.core.array_class import Array
 from lamina.core.array_likes import ArrayLike
@@ -33,12 +33,6 @@ def _device(index: int) -> Device:
 @functools.cache
 def _gpu(index: int) -> Device:
     return Device("cuda", index)
-
-
-def first_gpu() -> Device:
-    """The first GPU of this process."""
-    together = processes.current()
-    return _gpu(together.first_gpu(together.rank))
 
 
 def devices(backend: str | None = None) -> list[Device]:

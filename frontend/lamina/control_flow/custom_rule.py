@@ -150,8 +150,8 @@ class Call:
         self.n_args = len(full)
         self.static = {i: full[i] for i in sorted(nums)}
         self.dynamic = tuple(x for i, x in enumerate(full) if i not in nums)
-        if refs.alive and (given := SetAside(rule.fun, type(rule).__name__, tuple(full), {}).refs):
-            refs.keep(given)
+        if refs.alive and SetAside(rule.fun, type(rule).__name__, tuple(full), {}).refs:
+            refs.keep()
         self.leaves, self.in_tree = tree.flatten(keeping_refs(self.dynamic) if refs.alive else self.dynamic)
         traced = self._lift() if lifts and self.static else []
         self.leaves, self.lifted = traced + self.leaves, len(traced)

@@ -58,7 +58,7 @@ class SetAside:
         self, fun: Callable[..., Any], what: str, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         leaves, self._tree = tree.flatten((args, kwargs))
-        self.fun, self.what = fun, what
+        self.fun, self.what, self.args, self.kwargs = fun, what, args, kwargs
         self.places = [i for i, x in enumerate(leaves) if isinstance(x, Ref)]
         self.refs: list[Ref] = [leaves[i] for i in self.places]
         if not self.refs:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -41,7 +42,31 @@ class AbstractRef(AbstractValue):
         return f"Ref{{{self.inner_aval.str_long()}}}"
 
 
-class Ref:
+class _Readable:
+    """What reads as an array: a ref, or a part of one."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def read(self) -> Any:
+        """The value."""
+
+    @property
+    def aval(self) -> AbstractRef:
+        return AbstractRef(get_aval(self.read()))
+
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+    ndim = property(lambda self: self.aval.ndim)
+    size = property(lambda self: self.aval.size)
+
+    @property
+    def at(self) -> _At:
+        """at[i] is a ref of that part: `ref.at[1:3][0] = x`."""
+        return _At(self)
+
+
+class Ref(_Readable):
     """An array that can be changed: `ref[...]`, `ref[i]`, `ref[i] = x`, `ref[i] += x`.
 
     argument   what the argument is called that it stands for, where it stands for one.
@@ -59,15 +84,6 @@ class Ref:
             if isinstance(watcher, Recording):
                 watcher.born.append(self)
 
-    @property
-    def aval(self) -> AbstractRef:
-        return AbstractRef(get_aval(self.read()))
-
-    shape = property(lambda self: self.aval.shape)
-    dtype = property(lambda self: self.aval.dtype)
-    ndim = property(lambda self: self.aval.ndim)
-    size = property(lambda self: self.aval.size)
-
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of a ref of rank 0")
@@ -77,11 +93,6 @@ class Ref:
     def sharding(self) -> Any:
         """Where the value lies."""
         return self.read().sharding
-
-    @property
-    def at(self) -> _At:
-        """ref.at[i] is a ref of that part: `ref.at[1:3][0] = x`."""
-        return _At(self)
 
     def origin(self) -> str:
         """Where it came from, for messages."""
@@ -183,27 +194,13 @@ class Ref:
         return f"Ref{str(self._value) if isinstance(self._value, Tracer) else repr(self._value)[5:]}"
 
 
-class RefView:
+class RefView(_Readable):
     """A part of a ref, which reads and writes there."""
 
     __slots__ = ("_index", "_whole")
 
-    def __init__(self, whole: Ref | RefView, index: Any) -> None:
+    def __init__(self, whole: Any, index: Any) -> None:
         self._whole, self._index = whole, index
-
-    @property
-    def aval(self) -> AbstractRef:
-        return AbstractRef(get_aval(self.read()))
-
-    shape = property(lambda self: self.aval.shape)
-    dtype = property(lambda self: self.aval.dtype)
-    ndim = property(lambda self: self.aval.ndim)
-    size = property(lambda self: self.aval.size)
-
-    @property
-    def at(self) -> _At:
-        """As that of a ref."""
-        return _At(self)
 
     @property
     def ref(self) -> Ref:
@@ -236,7 +233,7 @@ class RefView:
 class _At:
     __slots__ = ("_whole",)
 
-    def __init__(self, whole: Ref | RefView) -> None:
+    def __init__(self, whole: _Readable) -> None:
         self._whole = whole
 
     def __getitem__(self, index: Any) -> RefView:
@@ -268,7 +265,7 @@ class Recording:
         return True
 
 
-def keep(kept: Sequence[Ref]) -> None:
+def keep() -> None:
     """Tells who records that a rule of the user's keeps refs, which it may write when derivatives are taken."""
     for watcher in _watchers.stack:
         if isinstance(watcher, Recording):

@@ -48,7 +48,7 @@ def with_refs(
         # What its rules write when derivatives are taken is written to the refs themselves.
         return lambda: options.fun(*args, **kwargs)
     pure = found.pure
-    return None if pure is None else lambda: _run(pure, aside, found.captured, args, kwargs)
+    return None if pure is None else lambda: _run(pure, aside, found.captured)
 
 
 def staged(
@@ -63,17 +63,13 @@ def staged(
     fun, captured = options.fun, found.captured
 
     def call(compiled: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return _run(compiled, SetAside(fun, "jit", args, kwargs), captured, args, kwargs)
+        return _run(compiled, SetAside(fun, "jit", args, kwargs), captured)
 
-    bare, named = (aside.args, aside.kwargs) if aside.refs else (args, kwargs)
-    return found.pure, ((values_of(aside.refs), values_of(captured)), *bare), named, call
+    return found.pure, ((values_of(aside.refs), values_of(captured)), *aside.args), aside.kwargs, call
 
 
-def _run(
-    pure: Callable[..., Any], aside: SetAside, captured: Sequence[Ref], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
-    bare, named = (aside.args, aside.kwargs) if aside.refs else (args, kwargs)
-    result, after = pure((values_of(aside.refs), values_of(captured)), *bare, **named)
+def _run(pure: Callable[..., Any], aside: SetAside, captured: Sequence[Ref]) -> Any:
+    result, after = pure((values_of(aside.refs), values_of(captured)), *aside.args, **aside.kwargs)
     write_all([*aside.refs, *captured], after)
     return result
 
