@@ -155,13 +155,16 @@ def _optimised(
     module = _parsed(text)
     module.triple = machine.triple
     module.data_layout = str(target_machine.target_data)
+    if options.passes == () and not variants:
+        return module, target_machine
     level = options.passes if isinstance(options.passes, int) else int(SIMPLIFY in options.passes)
     tuning = llvm.create_pipeline_tuning_options(speed_level=level)
     tuning.loop_vectorization = options.vectorise
     tuning.loop_interleaving = options.vectorise
     tuning.loop_unrolling = options.unroll
     tuning.slp_vectorization = False
-    # One for each module: each run leaves it callbacks to what is gone afterwards.
+    # One for each module: each run leaves it callbacks to what is gone afterwards. llvmlite 0.50 frees it but for
+    # the list of these, 1.5 KB.
     with llvm.create_pass_builder(target_machine, tuning) as builder:
         if variants and not options.vectorise:
             _run(_DROPPING, module, builder)

@@ -26,11 +26,12 @@ def main() -> None:
     from lamina.backends.cpu.kernel import emit_kernel, lower_kernel
     from lamina.backends.kernels import to_bytes
     from lamina.backends.target import Target
-    from lamina.dialects.context import parse
+    from lamina.dialects.context import context_for_program, parse
     from lamina.dialects.processes import read_message, write_message
 
     def compiled(symbol: str, source: str, target: Target) -> bytes:
         try:
+            context_for_program(len(source))
             module = parse(source)  # held: its ops go with it
             kernel = module.body.operations[0].operation
             return to_bytes(emit_kernel(lower_kernel(kernel, symbol, source, target), target))

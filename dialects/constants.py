@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from lamina.dialects.context import forget_with_contexts
 from lamina.dialects.types import dtype_of, shape_of, tensor_type
 from lamina.dialects.vendors import ir
 
@@ -65,6 +66,7 @@ class _Seen(threading.local):
 
 
 _seen = _Seen()
+forget_with_contexts(lambda: _seen.elements.clear())
 _MOST_SEEN = 4096
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import threading
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
 
 from lamina.dialects.interrupts import uninterrupted
 from lamina.dialects.parse_error import NOT_UTF8, excerpt_at, is_about_encoding
@@ -11,7 +14,17 @@ from lamina.dialects.parse_error import ParseError as ParseError
 from lamina.dialects.vendors import ir, load_dialects, stablehlo_ext
 
 _MLIR_BYTECODE_MAGIC = b"ML\xefR"
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_PROGRAM_BYTES = 4 << 10
+"""What a context keeps of the smallest program (memory)."""
+_MOST_KEPT_BYTES = 1 << 20
+"""About what a context may keep (memory). A new one has its dialects loaded and patterns collected again, which takes
+as long as a program or two."""
+
 _of_thread = threading.local()
+_forgetters: list[Callable[[], None]] = []
 
 
 @uninterrupted()
@@ -30,6 +43,45 @@ def context() -> ir.Context:
     if found is None:
         found = _of_thread.context = make_context()
     return found
+
+
+def context_for_program(size: int = 0) -> ir.Context:
+    """This thread's context, for a program that begins, of about so many bytes.
+
+    A context never forgets an attribute, a type or a location. After many programs a new one takes its place, and
+    what is left of it are the modules that somebody holds.
+    """
+    kept = getattr(_of_thread, "kept_bytes", 0) + _PROGRAM_BYTES + 2 * size
+    if kept > _MOST_KEPT_BYTES:
+        kept, _of_thread.context, _of_thread.of_context = 0, None, None
+        for forget in _forgetters:
+            forget()
+    _of_thread.kept_bytes = kept
+    return context()
+
+
+def kept_with(context: ir.Context) -> dict[Any, Any]:
+    """What this thread keeps that lives in a context, under names of those who keep it: nothing of another."""
+    found = getattr(_of_thread, "of_context", None)
+    if found is None or found[0] != context:
+        found = _of_thread.of_context = (context, {})
+    return found[1]  # type: ignore[no-any-return]
+
+
+def forget_with_contexts(forget: Callable[[], None]) -> None:
+    """Has this called where a thread drops its context, by that thread: it is to let go of all that lives in it."""
+    _forgetters.append(forget)
+
+
+def cached_with_context(most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """functools.lru_cache for functions of attributes and types, which are forgotten with their contexts."""
+
+    def decorated(function: Callable[P, T]) -> Callable[P, T]:
+        cached = functools.lru_cache(most)(function)
+        forget_with_contexts(cached.cache_clear)
+        return cached  # type: ignore[return-value]
+
+    return decorated
 
 
 def parse(source: str | bytes, *, name: str = "<input>") -> ir.Module:

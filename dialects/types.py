@@ -10,6 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from lamina.dialects.context import forget_with_contexts
 from lamina.dialects.vendors import ir
 
 DYNAMIC: int = ir.ShapedType.get_dynamic_size()
@@ -79,6 +80,8 @@ class _Known(threading.local):
 
 
 _known = _Known()
+forget_with_contexts(lambda: _known.dtypes.clear())
+forget_with_contexts(lambda: _known.names.clear())
 
 
 def dtype_of(of: ir.Type) -> np.dtype:

@@ -36,6 +36,10 @@ _TRANSCENDENTALS_PER_SECOND = 1e9
 _MOST_LOADED_BYTES = 32 << 20
 _LEAST_LOADED_BYTES = 64 << 10
 
+_MOST_LINKED = 64
+"""How many libraries one LLJIT links. It keeps 9 KB of each that was dropped until it is dropped itself, with the last
+of them (memory); making one takes 1 ms and 160 KB, as much time as to link one."""
+
 _LOOKS_FOR_SIGNALS = "lamina_interrupted"
 """What loops of nobody knows how many steps call."""
 
@@ -46,6 +50,7 @@ _loaded: OrderedDict[bytes, Any] = OrderedDict()  # used last at the end
 _code_bytes: dict[bytes, int] = {}
 _names = itertools.count()
 _lljit: Any = None
+_linked_by_lljit = 0
 _blas: ctypes.CDLL | None = None
 
 
@@ -256,12 +261,13 @@ class Code:
 
 
 def _linker() -> Any:
-    """The process's LLJIT, which each artifact is a library of."""
+    """The LLJIT that the next artifact is a library of. Libraries keep theirs as long as they live."""
     import llvmlite.binding as llvm
 
-    global _lljit
+    global _lljit, _linked_by_lljit
     with _lock:
-        if _lljit is None:
+        if _lljit is None or _linked_by_lljit == _MOST_LINKED:
+            _linked_by_lljit = 0
             llvm.initialize_native_target()
             llvm.initialize_native_asmprinter()
             # JITLink reserves one range for each object. LLVM's older linker maps sections one by one:
@@ -270,7 +276,8 @@ def _linker() -> Any:
             _lljit = llvm.create_lljit_compiler(
                 machine, use_jit_link=True, suppress_errors=True
             )
-    return _lljit
+        _linked_by_lljit += 1
+        return _lljit
 
 
 def _spec(value: dict[str, Any]) -> tuple[np.dtype, tuple[int, ...]]:

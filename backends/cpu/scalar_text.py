@@ -7,13 +7,13 @@ callers load its operands, do them and store its results, so that a step of a lo
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 
 import numpy as np
 
 from lamina.dialects.attributes import updated_arguments
 from lamina.dialects.constants import array_of
+from lamina.dialects.context import cached_with_context
 from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo.analysis.scalar_work import kind_of
 
@@ -147,7 +147,7 @@ class ScalarText:
         return self._line(f"{how} {old} {value} to {new}")
 
 
-@functools.lru_cache(1024)
+@cached_with_context(1024)
 def _llvm(of: ir.Type) -> str:
     element = of.element_type
     return _FLOATS.get(str(element)) or f"i{element.width}"

@@ -17,6 +17,7 @@ from lamina.dialects.builders.creation import (
     scalar_types,
     tensor,
 )
+from lamina.dialects.context import forget_with_contexts
 from lamina.dialects.types import element_type, tensor_type
 from lamina.dialects.vendors import ir, stablehlo_ext
 
@@ -77,6 +78,7 @@ class _Seen(threading.local):
 
 
 _seen = _Seen()
+forget_with_contexts(lambda: _seen.products.clear())
 _MOST_SEEN = 1024
 
 

@@ -6,12 +6,11 @@ nothing leads to are passed over.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
+from typing import Any
 
+from lamina.dialects.context import kept_with
 from lamina.dialects.vendors import ir, rewrite
-
-_of_thread = threading.local()  # finders by the names they look for
 
 
 def find_ops(within: ir.Module | ir.Operation, *names: str) -> list[ir.Operation]:
@@ -73,7 +72,6 @@ class _Finder:
     """Patterns that take note of ops and never match."""
 
     def __init__(self, context: ir.Context, names: tuple[str, ...]) -> None:
-        self.context = context
         self._found: list[ir.Operation] = []
         found = self._found  # the patterns must not hold what holds them
 
@@ -95,8 +93,8 @@ class _Finder:
 
 
 def _finder(context: ir.Context, names: tuple[str, ...]) -> _Finder:
-    kept: dict[tuple[str, ...], _Finder] = _of_thread.__dict__.setdefault("finders", {})
-    found = kept.get(names)
-    if found is None or found.context != context:
-        found = kept[names] = _Finder(context, names)
+    kept: dict[Any, _Finder] = kept_with(context)
+    found = kept.get((_Finder, names))
+    if found is None:
+        found = kept[_Finder, names] = _Finder(context, names)
     return found

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import threading
+from typing import Any
 
+from lamina.dialects.context import kept_with
 from lamina.dialects.vendors import PassManager, ir
-
-_of_thread = threading.local()  # pass managers by their text
 
 
 def run_upstream(module: ir.Module, text: str, verify: bool = False) -> None:
@@ -21,13 +20,11 @@ def _manager(context: ir.Context, text: str, verify: bool) -> PassManager:
     Kept because it is dear to start: each `canonicalize` collects the patterns of all dialects the
     first time it runs, which takes longer than running it on a kernel.
     """
-    kept: dict[tuple[str, bool], tuple[ir.Context, PassManager]]
-    kept = _of_thread.__dict__.setdefault("managers", {})
-    found = kept.get((text, verify))
-    if found is None or found[0] != context:
-        manager = PassManager.parse(f"builtin.module({text})", context)
-        manager.enable_verifier(verify)
-        found = (context, manager)
+    kept: dict[Any, PassManager] = kept_with(context)
+    found = kept.get((PassManager, text, verify))
+    if found is None:
+        found = PassManager.parse(f"builtin.module({text})", context)
+        found.enable_verifier(verify)
         if "stablehlo-refine-arguments" not in text:  # each run of it adds the types once more
-            kept[text, verify] = found
-    return found[1]
+            kept[PassManager, text, verify] = found
+    return found

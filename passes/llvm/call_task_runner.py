@@ -14,16 +14,16 @@ example: test/passes/llvm/call_task_runner.mlir
 
 from __future__ import annotations
 
-import threading
+from typing import Any
 
 from lamina.dialects.attributes import RANGE, TASK
+from lamina.dialects.context import kept_with
 from lamina.dialects.vendors import ir
 from lamina.passes.framework.base import Pass
 from lamina.passes.framework.find import find_ops
 
 RUNNER = "lamina_parallel_for"
 
-_of_thread = threading.local()  # both functions by the number of their arguments: see `_functions`
 
 
 class CallTaskRunner(Pass):
@@ -77,12 +77,12 @@ def _name(caller: ir.Operation, unpacker: ir.Operation, declared: ir.Operation) 
 def _functions(context: ir.Context, arguments: int) -> ir.Module:
     """A module of the runner and the two functions for so many arguments, parsed once: copies take a
     quarter of the time."""
-    kept: dict[int, tuple[ir.Context, ir.Module]] = _of_thread.__dict__.setdefault("functions", {})
-    found = kept.get(arguments)
-    if found is None or found[0] != context:
+    kept: dict[Any, ir.Module] = kept_with(context)
+    found = kept.get((CallTaskRunner, arguments))
+    if found is None:
         text = f"{_RUNNER}{_caller(arguments)}\n{_unpacker(arguments)}"
-        found = kept[arguments] = context, ir.Module.parse(text, context)
-    return found[1]
+        found = kept[CallTaskRunner, arguments] = ir.Module.parse(text, context)
+    return found
 
 
 _RUNNER = f"llvm.func @{RUNNER}(!llvm.ptr, !llvm.ptr, i64, i64)\n"

@@ -9,12 +9,9 @@ example: test/passes/llvm/fold.mlir
 
 from __future__ import annotations
 
-import threading
-
+from lamina.dialects.context import kept_with
 from lamina.dialects.vendors import ir, rewrite
 from lamina.passes.framework.base import Pass
-
-_of_thread = threading.local()  # no patterns, frozen, for its context
 
 
 class Fold(Pass):
@@ -27,7 +24,8 @@ class Fold(Pass):
 
 
 def _nothing(context: ir.Context) -> rewrite.FrozenRewritePatternSet:
-    kept = getattr(_of_thread, "nothing", None)
-    if kept is None or kept[0] != context:
-        kept = _of_thread.nothing = context, rewrite.RewritePatternSet(context).freeze()
-    return kept[1]
+    """No patterns, frozen once for a context."""
+    kept = kept_with(context)
+    if Fold not in kept:
+        kept[Fold] = rewrite.RewritePatternSet(context).freeze()
+    return kept[Fold]

@@ -11,13 +11,13 @@ example: test/passes/llvm/portable_float_constants.mlir
 
 from __future__ import annotations
 
-import functools
 import re
 import struct
 
 import ml_dtypes
 import numpy as np
 
+from lamina.dialects.context import cached_with_context
 from lamina.dialects.vendors import ir
 from lamina.passes.framework.base import Pass
 from lamina.passes.framework.find import find_ops
@@ -129,7 +129,7 @@ def _scalar(bits: int, float_name: str) -> ir.Value:
     return _through_freeze(ir.IntegerAttr.get(integer, bits), integer, _TYPES[float_name].get())
 
 
-@functools.lru_cache(1024)  # kernels have many of the same
+@cached_with_context(1024)  # kernels have many of the same
 def _in_integers(
     attribute: ir.Attribute, type_: ir.Type, float_name: str
 ) -> tuple[ir.Attribute, ir.Type]:

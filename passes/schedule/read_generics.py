@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Sequence
 
+from lamina.dialects.context import cached_with_context
 from lamina.dialects.vendors import ir
 from lamina.passes.linalg.analysis.parallel import total_cost
 from lamina.passes.linalg.analysis.structure import (
@@ -94,7 +94,7 @@ class Reader:
         return self._numbers[buffer], self._roots.get(buffer, self._numbers[buffer])
 
 
-@functools.lru_cache(1024)  # most operands are like many others
+@cached_with_context(1024)  # most operands are like many others
 def _walk(type_: ir.Type, map_: ir.AffineMap) -> tuple[tuple[int, ...], tuple[int, ...], int, int]:
     """The strides along each dimension, the dimension at each index, and the bytes and bits of an element."""
     element = ir.MemRefType(type_).element_type

@@ -280,7 +280,7 @@ def lower_module(
     >>> str(module).splitlines()[0]
     'module @jit_sin {'
     """
-    ctx = mlir_context.context()
+    ctx = mlir_context.context_for_program()
     hoisted = list(consts_as_args) or [False] * len(closed.consts)
     with ctx, ir.Location.unknown():
         module = ir.Module.create(ir.Location.unknown())

@@ -25,6 +25,7 @@ from lamina.jax_plugin.facts import DEVICE_MEMORY, Facts
 from lamina.jax_plugin.failures import PluginError as PluginError
 from lamina.jax_plugin.failures import as_statuses
 from lamina.jax_plugin.host_calls import HostCall
+from lamina.jax_plugin.xla_options import check_xla_options
 from lamina.jit import compiler_options
 from lamina.records import Record
 
@@ -128,7 +129,7 @@ def compile_program(code: bytes, format: str, options: bytes) -> CompiledProgram
     code     its bytes: a portable artifact, MLIR bytecode or text.
     format   "mlir".
     options  a serialised xla.CompileOptionsProto. Its overrides (JAX's compiler_options) are settings
-             of lamina's by name; those that begin with xla_ are XLA's and do nothing.
+             of lamina's by name; those that begin with xla_ are XLA's, are checked and do nothing.
 
     Raises PluginError with the code of a status: UNIMPLEMENTED names the op that can't be compiled and
     the user's line.
@@ -176,7 +177,12 @@ def deserialize_program(data: bytes, options: bytes = b"") -> CompiledProgram:
 
 
 def _settings(given: Mapping[str, Any]) -> compiler_options.Settings:
-    ours = {name: value for name, value in given.items() if not name.startswith("xla_")}
+    begin = clock()
+    of_xla = {name: value for name, value in given.items() if name.startswith("xla_")}
+    ours = {name: value for name, value in given.items() if name not in of_xla}
+    if of_xla:
+        check_xla_options(of_xla)
+        log_lines.write("compile", clock() - begin, f"left aside, being XLA's: {', '.join(of_xla)}")
     try:
         return compiler_options.settings_of(ours)
     except ValueError as error:

@@ -62,9 +62,10 @@ def _of_one_device(code: bytes, partitions: int) -> tuple[bytes, list[list[str]]
 
 
 def _parsed(code: str | bytes) -> Any:
-    from lamina.dialects.context import parse
+    from lamina.dialects.context import context_for_program, parse
 
-    return parse(code, name="<program>")
+    with context_for_program(len(code)):
+        return parse(code, name="<program>")
 
 
 def _of_text(code: bytes) -> Any:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 
 from lamina.dialects.builders.buffers import reshaped
+from lamina.dialects.context import cached_with_context
 from lamina.dialects.vendors import arith, ir
 from lamina.passes.emit.loops import add, index
 from lamina.passes.linalg.analysis.structure import has_constant, is_buffer, is_linear, root_buffer
@@ -31,7 +31,7 @@ def dense_access(value: ir.Value, strides: Sequence[int], map_: ir.AffineMap) ->
     return None if place is None else DenseAccess(root, place[0], tuple(strides), place[1])
 
 
-@functools.lru_cache(1024)  # most operands are like many others
+@cached_with_context(1024)  # most operands are like many others
 def _place_in_dense(
     root: ir.Type, view: ir.Type, map_: ir.AffineMap
 ) -> tuple[int, int] | None:

@@ -3,10 +3,10 @@ extents."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from lamina.dialects.context import cached_with_context
 from lamina.dialects.vendors import ir, memref
 from lamina.passes.framework.find import find_ops, is_inside
 
@@ -61,12 +61,12 @@ def places_of(map_: ir.AffineMap) -> list[int]:
     return [e.position if isinstance(e, ir.AffineDimExpr) else -1 for e in map_.results]
 
 
-@functools.lru_cache(1024)
+@cached_with_context(1024)
 def _places_along(map_: ir.AffineMap, dimension: int) -> frozenset[int]:
     return frozenset(place for place, d in enumerate(places_of(map_)) if d == dimension)
 
 
-@functools.lru_cache(1024)  # most have that of many others, and each pass reads them anew
+@cached_with_context(1024)  # most have that of many others, and each pass reads them anew
 def _space(
     indexing: ir.ArrayAttr, iterators: ir.ArrayAttr, types: tuple[ir.Type, ...]
 ) -> tuple[tuple[ir.AffineMap, ...], tuple[bool, ...], tuple[int, ...]]:
@@ -77,7 +77,7 @@ def _space(
     return maps, reductions, _extents(types, maps, len(reductions))
 
 
-@functools.lru_cache(256)
+@cached_with_context(256)
 def reductions_of(iterators: ir.ArrayAttr) -> tuple[bool, ...]:
     """Which dimensions a generic with these iterator types reduces."""
     kinds = str(iterators)  # all at once: each has a name to look up
@@ -366,7 +366,7 @@ def stride_along(value: ir.Value, map_: ir.AffineMap, dimension: int) -> int:
     return strides[dimension] if dimension < len(strides) else 0
 
 
-@functools.lru_cache(1024)
+@cached_with_context(1024)
 def strides_of(type_: ir.Type, map_: ir.AffineMap) -> tuple[int, ...]:
     """Elements between accesses that follow each other along each dimension."""
     strides, _ = ir.MemRefType(type_).get_strides_and_offset()

@@ -23,6 +23,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from math import prod
 
+from lamina.dialects.context import cached_with_context
 from lamina.dialects.vendors import ir, tensor
 from lamina.passes.framework.base import Pass
 from lamina.passes.framework.find import find_ops
@@ -98,7 +99,7 @@ class _Space:
             op.attributes["dim"] = ir.IntegerAttr.get(dim.type, number[dim.value])
 
 
-@functools.lru_cache(1024)
+@cached_with_context(1024)
 def _pairs(maps: tuple[ir.AffineMap, ...], kinds: tuple[bool, ...]) -> frozenset[Pair]:
     """The dimensions of one kind that stand side by side in all maps that name one of them."""
     after: dict[int, set[int]] = defaultdict(set)

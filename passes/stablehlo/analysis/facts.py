@@ -13,6 +13,7 @@ from math import prod
 import numpy as np
 
 from lamina.dialects.constants import splat_element
+from lamina.dialects.context import forget_with_contexts
 from lamina.dialects.vendors import ir, stablehlo_ext
 from lamina.records import Record
 
@@ -227,6 +228,7 @@ class _Known(threading.local):
 
 
 _known = _Known()
+forget_with_contexts(lambda: _known.numbers.clear())
 
 
 def constant_starts(

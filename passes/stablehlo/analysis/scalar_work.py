@@ -7,8 +7,7 @@ scalars that are kernels of their own (fuse_scalars.py).
 
 from __future__ import annotations
 
-import functools
-
+from lamina.dialects.context import cached_with_context
 from lamina.dialects.vendors import ir
 
 INSTRUCTIONS = frozenset(
@@ -36,7 +35,7 @@ def _types(op: ir.Operation) -> tuple[ir.Type, ...]:
     return tuple([value.type for value in (*op.operands, *op.results)])
 
 
-@functools.lru_cache(1024)
+@cached_with_context(1024)
 def _has_instructions(name: str, types: tuple[ir.Type, ...]) -> bool:
     kinds = _kinds(types)
     if None in kinds:
@@ -51,7 +50,7 @@ def _has_instructions(name: str, types: tuple[ir.Type, ...]) -> bool:
     return name != "convert" or kinds[0] != "float"  # out-of-range floats need more than an instruction
 
 
-@functools.lru_cache(1024)
+@cached_with_context(1024)
 def _kinds(types: tuple[ir.Type, ...]) -> list[str | None]:
     """`kind_of` each of these types; None for what is no scalar."""
     return [kind_of(of) if isinstance(of, ir.RankedTensorType) and not of.rank else None for of in types]
@@ -61,7 +60,7 @@ def _compare_type(op: ir.Operation) -> object:
     return op.attributes["compare_type"] if "compare_type" in op.attributes else ""
 
 
-@functools.lru_cache(1024)
+@cached_with_context(1024)
 def kind_of(of: ir.Type) -> str | None:
     """How a tensor's elements are computed with: "float", "signed", "unsigned", "boolean"; None where
     no instruction does it."""
