@@ -17,11 +17,8 @@ _MLIR_BYTECODE_MAGIC = b"ML\xefR"
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_PROGRAM_BYTES = 4 << 10
-"""What a context keeps of the smallest program (memory)."""
-_MOST_KEPT_BYTES = 1 << 20
-"""About what a context may keep (memory). A new one has its dialects loaded and patterns collected again, which takes
-as long as a program or two."""
+_PROGRAM_BYTES = 4 << 10  # memory: what a context keeps of the smallest program
+_MOST_KEPT_BYTES = 1 << 20  # memory: about what it may keep; a new one has dialects loaded and patterns collected again
 
 _of_thread = threading.local()
 _forgetters: list[Callable[[], None]] = []

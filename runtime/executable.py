@@ -36,9 +36,9 @@ _TRANSCENDENTALS_PER_SECOND = 1e9
 _MOST_LOADED_BYTES = 32 << 20
 _LEAST_LOADED_BYTES = 64 << 10
 
-_MOST_LINKED = 64
-"""How many libraries one LLJIT links. It keeps 9 KB of each that was dropped until it is dropped itself, with the last
-of them (memory); making one takes 1 ms and 160 KB, as much time as to link one."""
+# How many libraries an LLJIT links. It keeps 9 KB of each that was dropped until it goes itself, with the last of
+# them; it takes 1 ms to make, as much as linking one, and 110 KB.
+_MOST_LINKED = 64  # memory
 
 _LOOKS_FOR_SIGNALS = "lamina_interrupted"
 """What loops of nobody knows how many steps call."""

@@ -181,3 +181,20 @@ def test_rays_marched_until_each_has_met_something():
     close = np.isclose(shades, np.asarray(want[0]), atol=1e-2) & np.isclose(far, np.asarray(want[1]), rtol=1e-2)
     assert close.mean() > 0.98  # at an edge a ray is decided by the last bit
     assert 0.2 < (shades > 0).mean() < 0.9
+
+
+def test_what_a_reversed_scan_reads_is_not_copied():
+    """JAX counts such steps as (n - i) - 1: a product's factors, collected in the order of the steps, are those arrays."""
+
+    def loss(w, u, xs):
+        def step(h, x):
+            h = jnp.tanh(h @ w + x @ u)
+            return h, h
+
+        return (jax.lax.scan(step, jnp.zeros(64, jnp.float32), xs)[1] ** 2).sum()
+
+    w, u, xs = (RNG.normal(0, 0.1, shape).astype(np.float32) for shape in ((64, 64), (64, 64), (200, 64)))
+    program = _agrees(jax.grad(loss, (0, 1)), w, u, xs, rtol=1e-4, atol=1e-5)
+    text = program.text("fused")
+    backward = text[text.rindex("stablehlo.while") :]
+    assert backward.count("stablehlo.dynamic_update_slice") == 1

@@ -140,22 +140,37 @@ def _sum_of_negated(op: ir.Operation) -> ir.Value | None:
 
 @needs_operand_of("add", "subtract")
 def _integer_constants(op: ir.Operation) -> ir.Value | None:
-    """`(x + 1) - 1` of integers -> `x + 0`: they wrap around alike."""
-    value, by = op.operands
-    inner, last, dtype = defining(value), splat_of(by), dtype_of(value.type)
-    if inner is None or last is None or dtype.kind not in "iu" or inner.name not in _SIGNS:
+    """`(x + 1) - 1` of integers -> `x + 0`, `(9 - x) - 1` -> `8 - x`: they wrap around alike."""
+    if dtype_of(op.result.type).kind not in "iu" or (outer := _and_constant(op)) is None:
         return None
-    first = splat_of(inner.operands[1])
-    if first is None or splat_of(inner.operands[0]) is not None:
+    sum_, sign, last = outer
+    inner_op = defining(sum_)
+    if inner_op is None or inner_op.name not in _SUMS or (inner := _and_constant(inner_op)) is None:
         return None
+    value, inner_sign, first = inner
+    dtype, shape = dtype_of(value.type), shape_of(value.type)
     bits = np.iinfo(dtype).bits
-    total = (_SIGNS[inner.name] * int(first) + _SIGNS[op.name] * int(last)) % (1 << bits)
+    total = (sign * first + last) % (1 << bits)
     if dtype.kind == "i" and total >> (bits - 1):
         total -= 1 << bits
-    return hlo.add(inner.operands[0], hlo.full(total, shape_of(value.type), dtype))
+    constant = hlo.full(total, shape, dtype)
+    return hlo.add(value, constant) if sign * inner_sign > 0 else hlo.subtract(constant, value)
 
 
-_SIGNS = {"stablehlo.add": 1, "stablehlo.subtract": -1}
+def _and_constant(op: ir.Operation) -> tuple[ir.Value, int, int] | None:
+    """(x, sign, constant) of a sum or difference that is the constant and x, or minus x."""
+    lhs, rhs = op.operands
+    left, right = splat_of(lhs), splat_of(rhs)
+    if (left is None) == (right is None):
+        return None
+    sign = -1 if op.name == "stablehlo.subtract" else 1
+    if right is not None:
+        return lhs, 1, sign * int(right)
+    assert left is not None
+    return rhs, sign, int(left)
+
+
+_SUMS = ("stablehlo.add", "stablehlo.subtract")
 
 
 @decided_by_constants

@@ -502,10 +502,13 @@ func.func @sum_of_negated(%x: tensor<8x16xf32>) -> (tensor<8xf32>, tensor<8xf32>
 // CHECK-LABEL: func.func @constants_together
 // CHECK-DAG: %[[C:.*]] = stablehlo.constant dense<125> : tensor<4xi8>
 // CHECK-DAG: %[[Y:.*]] = stablehlo.add %arg0, %[[C]]
+// CHECK-DAG: %[[M:.*]] = stablehlo.constant dense<-127> : tensor<4xi8>
+// CHECK: %[[Z:.*]] = stablehlo.subtract %[[M]], %arg0
+// CHECK: %[[W:.*]] = stablehlo.add %arg0, %[[M]]
 // CHECK: stablehlo.add %arg1
 // CHECK: stablehlo.subtract
-// CHECK: return %arg0, %[[Y]]
-func.func @constants_together(%x: tensor<4xi8>, %y: tensor<4xf32>) -> (tensor<4xi8>, tensor<4xi8>, tensor<4xf32>) {
+// CHECK: return %arg0, %[[Y]], %[[Z]], %[[W]]
+func.func @constants_together(%x: tensor<4xi8>, %y: tensor<4xf32>) -> (tensor<4xi8>, tensor<4xi8>, tensor<4xi8>, tensor<4xi8>, tensor<4xf32>) {
   %one = stablehlo.constant dense<1> : tensor<4xi8>
   %large = stablehlo.constant dense<127> : tensor<4xi8>
   %half = stablehlo.constant dense<0.5> : tensor<4xf32>
@@ -514,9 +517,13 @@ func.func @constants_together(%x: tensor<4xi8>, %y: tensor<4xf32>) -> (tensor<4x
   %2 = stablehlo.add %x, %large : tensor<4xi8>
   %4 = stablehlo.add %2, %large : tensor<4xi8>
   %5 = stablehlo.add %4, %large : tensor<4xi8>
+  %least = stablehlo.constant dense<-128> : tensor<4xi8>
+  %6 = stablehlo.subtract %least, %x : tensor<4xi8>
+  %7 = stablehlo.add %one, %6 : tensor<4xi8>
+  %8 = stablehlo.subtract %one, %6 : tensor<4xi8>
   %19 = stablehlo.add %y, %half : tensor<4xf32>
   %20 = stablehlo.subtract %19, %half : tensor<4xf32>
-  return %1, %5, %20 : tensor<4xi8>, tensor<4xi8>, tensor<4xf32>
+  return %1, %5, %7, %8, %20 : tensor<4xi8>, tensor<4xi8>, tensor<4xi8>, tensor<4xi8>, tensor<4xf32>
 }
 
 // What is stacked and then turned is stacked along the other dimension; parts that are turned themselves stay.
