@@ -184,7 +184,7 @@ def test_rays_marched_until_each_has_met_something():
 
 
 def test_what_a_reversed_scan_reads_is_not_copied():
-    """JAX counts such steps as (n - i) - 1: a product's factors, collected in the order of the steps, are those arrays."""
+    """JAX counts such steps as (n - i) - 1. Factors of a product, collected in that order, are those arrays."""
 
     def loss(w, u, xs):
         def step(h, x):
