@@ -191,8 +191,9 @@ class Stages:
                 watch.dump.write(f"{stage}.{_ENDINGS[stage]}", self.text(stage))
 
     @uninterrupted()
-    def text(self, stage: str) -> str:
-        """The program at one of `stages_of` its target; raises ValueError for another."""
+    def text(self, stage: str, *, debug_info: bool = False) -> str:
+        """The program at one of `stages_of` its target, with the places of its ops in the source on request;
+        raises ValueError for another stage."""
         check_stage(stage, self._target.kind)
         if stage == "stablehlo":
             return to_text(parse(self.artifact.source), debug_info=True)
@@ -202,7 +203,7 @@ class Stages:
             return self._kernels(stage)
         if stage == "hlo":
             return hlo_text(self._form("fused"), self.artifact.manifest["name"])
-        return to_text(self._form(stage))
+        return to_text(self._form(stage), debug_info=debug_info)
 
     @property
     def _kernel_stages(self) -> tuple[str, ...]:

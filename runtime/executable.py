@@ -266,7 +266,7 @@ def _linker() -> Any:
 
     global _lljit, _linked_by_lljit
     with _lock:
-        if _lljit is None or _linked_by_lljit == _MOST_LINKED:
+        if _lljit is None or _linked_by_lljit >= _MOST_LINKED:
             _linked_by_lljit = 0
             llvm.initialize_native_target()
             llvm.initialize_native_asmprinter()

@@ -7,6 +7,7 @@ from typing import Any
 from lamina.jax_plugin.compile_options import CompileOptions
 from lamina.jax_plugin.facts import Facts
 from lamina.jax_plugin.host_calls import HostCall, bind_host_calls
+from lamina.jax_plugin.layouts import lay_out
 from lamina.jax_plugin.tokens import drop_tokens
 from lamina.records import Record
 
@@ -38,6 +39,6 @@ def adopt(module: Any, options: CompileOptions, shardings: list[list[str]]) -> A
         counts = (options.num_replicas, options.num_partitions)
         for which, count in zip(_COUNTS, counts, strict=True):
             attributes[which] = ir.IntegerAttr.get(word, count)
-        facts = Facts.of_module(module, drop_tokens(module), shardings)
+        facts = Facts.of_module(module, drop_tokens(module), shardings, lay_out(module))
         calls = bind_host_calls(module)
     return Adopted(name, facts, calls)

@@ -14,7 +14,9 @@ import contextlib
 import hashlib
 import json
 import struct
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from math import prod
 from time import perf_counter as clock
 from typing import Any
 
@@ -25,6 +27,7 @@ from lamina.jax_plugin.facts import DEVICE_MEMORY, Facts
 from lamina.jax_plugin.failures import PluginError as PluginError
 from lamina.jax_plugin.failures import as_statuses
 from lamina.jax_plugin.host_calls import HostCall
+from lamina.jax_plugin.layouts import logical_shape
 from lamina.jax_plugin.xla_options import check_xla_options
 from lamina.jit import compiler_options
 from lamina.records import Record
@@ -41,6 +44,9 @@ class ArrayType(Record):
     dtype: str
     """A NumPy or ml_dtypes name, such as "float32" or "bfloat16"."""
     shape: tuple[int, ...]
+    """As JAX has it, whatever its layout."""
+    layout: tuple[int, ...] = ()
+    """Its dimensions in memory, from the slowest to the fastest, where it is not row-major."""
     is_token: bool = False
     """Whether it is a token of JAX's, which orders effects: a bool[0] here, as JAX has it."""
     memory_kind: str = DEVICE_MEMORY
@@ -55,8 +61,7 @@ class CompiledProgram(Record, frozen=False, eq=False):
 
     name        of the module, such as "jit_f".
     executable  lamina.runtime's, which holds the native program and what it calls.
-    inputs, outputs  one for each argument and result of @main, of the part that a device has. Layouts
-                are row-major.
+    inputs, outputs  one for each argument and result of @main, of the part that a device has.
     device_ids  the devices, replica by partition.
     fingerprint  the same for programs that are compiled alike.
     code         the program as JAX handed it over.
@@ -90,12 +95,13 @@ class CompiledProgram(Record, frozen=False, eq=False):
         parts = (_MAGIC, _LENGTH.pack(len(text)), text, self.code, self._artifact.to_bytes())
         return b"".join(parts)
 
-    def code_of_one_device(self) -> bytes:
-        """The program that each device runs, for JAX to read, without Shardy's annotations."""
-        from lamina.jax_plugin.reading import code_of_one_device
+    def optimized_code(self) -> bytes:
+        """What each device runs, simplified and with its calls inlined: StableHLO's text, which JAX reads."""
+        from lamina.backends.stages import Stages
+        from lamina.jax_plugin.reading import without_chlo
 
         with as_statuses():
-            return code_of_one_device(self.code, self.num_partitions)
+            return without_chlo(Stages(self._artifact).text("optimized", debug_info=True)).encode()
 
     def cost(self) -> dict[str, float]:
         """flops, transcendentals and "bytes accessed" of one call."""
@@ -283,8 +289,8 @@ def _loaded(
     return CompiledProgram(
         name=manifest["name"],
         executable=load(artifact, [call.for_runtime() for call in calls]),
-        inputs=_types(manifest["inputs"], facts, 0),
-        outputs=_types(manifest["outputs"], facts, 1),
+        inputs=_types(manifest, facts, 0),
+        outputs=_types(manifest, facts, 1),
         num_replicas=options.num_replicas,
         num_partitions=options.num_partitions,
         device_ids=options.assignment,
@@ -296,16 +302,37 @@ def _loaded(
     )
 
 
-def _types(rows: Sequence[Mapping[str, Any]], facts: Facts, side: int) -> list[ArrayType]:
+def _types(manifest: Mapping[str, Any], facts: Facts, side: int) -> list[ArrayType]:
     """Those of the arguments (side 0) or the results (1)."""
+    gone = {*facts.donated, *_taken_over(manifest, facts)}
     return [
         ArrayType(
             row["dtype"],
-            tuple(row["shape"]),
+            logical_shape(row["shape"], facts.layouts[side][i]),
+            tuple(facts.layouts[side][i]),
             is_token=i in facts.tokens[side],
             memory_kind=facts.memory_kinds[side][i],
-            donated=side == 0 and i in facts.donated,
+            donated=side == 0 and i in gone,
             sharding=bytes.fromhex(facts.shardings[side][i]) if facts.shardings else b"",
         )
-        for i, row in enumerate(rows)
+        for i, row in enumerate(manifest["outputs" if side else "inputs"])
     ]
+
+
+def _taken_over(manifest: Mapping[str, Any], facts: Facts) -> list[int]:
+    """The donors whose memory results take over by XLA's rule, which JAX's users know: a result of as many
+    bytes, each once. (Whether it pays here is another question; the argument is gone.)"""
+    from lamina.runtime.executable import dtype_named
+
+    def size(row: Mapping[str, Any]) -> int:
+        return prod(row["shape"]) * dtype_named(row["dtype"]).itemsize
+
+    rows = [row for row in manifest["outputs"] if row.get("alias_of") not in facts.donated]
+    left = Counter(map(size, rows))
+    found = []
+    for donor in facts.donors:
+        bytes = size(manifest["inputs"][donor])
+        if left[bytes]:
+            left[bytes] -= 1
+            found.append(donor)
+    return found

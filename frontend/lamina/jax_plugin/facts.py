@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lamina.jax_plugin.failures import PluginError
+from lamina.jax_plugin.layouts import Layout
 from lamina.records import Record
 
 DEVICE_MEMORY = "device"
@@ -17,16 +18,23 @@ class Facts(Record):
     tokens: list[list[int]]
     """Which of them are tokens of JAX's, which order effects."""
     donated: list[int]
-    """The arguments that are JAX's no more after a call."""
+    """The arguments that are JAX's no more after a call: a result is to be in their memory."""
+    donors: list[int]
+    """Those that are so if there is a result that could take their memory over."""
     memory_kinds: list[list[str]]
     """The kind of memory of each: "device", "pinned_host" or "unpinned_host"."""
     shardings: list[list[str]]
     """Of a program over several devices, an xla.OpSharding of each, serialised, in hexadecimal digits; of
     others nothing."""
+    layouts: list[list[Layout]]
+    """The order of the dimensions of each in memory."""
 
     @staticmethod
-    def of_module(module: Any, tokens: list[list[int]], shardings: list[list[str]]) -> Facts:
-        """Those of a module, whose tokens have been replaced already. PluginError where it has no @main."""
+    def of_module(
+        module: Any, tokens: list[list[int]], shardings: list[list[str]], layouts: list[list[Layout]]
+    ) -> Facts:
+        """Those of a module, whose tokens and layouts have been replaced already. PluginError where it has no
+        @main."""
         from lamina.dialects.attributes import DONATION
         from lamina.dialects.vendors import ir
 
@@ -39,25 +47,28 @@ class Facts(Record):
         results = _attributes(main, "res_attrs", len(type.results))
         return Facts(
             tokens,
-            [i for i, given in enumerate(arguments) if any(name in given for name in DONATION)],
+            *([i for i, given in enumerate(arguments) if name in given] for name in DONATION),
             [[_memory_kind(given) for given in side] for side in (arguments, results)],
             shardings,
+            layouts,
         )
 
     @staticmethod
     def of_row(row: Any) -> Facts:
         """From what `row` gave. Raises TypeError or ValueError for other things."""
-        tokens, donated, kinds, shardings = row
+        tokens, donated, donors, kinds, shardings, layouts = row
         return Facts(
             [list(map(int, side)) for side in tokens],
             list(map(int, donated)),
+            list(map(int, donors)),
             [list(map(str, side)) for side in kinds],
             [list(map(str, side)) for side in shardings],
+            [[list(map(int, layout)) for layout in side] for side in layouts],
         )
 
     def row(self) -> Any:
         """As JSON has it."""
-        return [self.tokens, self.donated, self.memory_kinds, self.shardings]
+        return [self.tokens, self.donated, self.donors, self.memory_kinds, self.shardings, self.layouts]
 
 
 def _attributes(main: Any, which: str, count: int) -> list[Any]:

@@ -32,14 +32,17 @@ def read_program(code: bytes, format: str, partitions: int = 1) -> tuple[Any, li
     return _parsed(code), rows
 
 
-def code_of_one_device(code: bytes, partitions: int) -> bytes:
-    """The bytes of a program that JAX handed over as what one device runs, without annotations: bytes that
-    JAX reads, too.
+def without_chlo(text: str) -> str:
+    """A program in terms of StableHLO alone, which is what jaxlib can write as HLO."""
+    from lamina.dialects.context import parse
+    from lamina.dialects.serialize import to_text
+    from lamina.passes.framework.upstream import run_upstream
 
-    Raises PluginError for what can't be partitioned."""
-    if not code.startswith(BYTECODE) and partitions == 1:
-        return code
-    return _of_one_device(code, partitions)[0]
+    if "chlo." not in text:
+        return text
+    module = parse(text, name="<program>")
+    run_upstream(module, "func.func(chlo-legalize-to-stablehlo)")
+    return to_text(module, debug_info=True)
 
 
 def _of_one_device(code: bytes, partitions: int) -> tuple[bytes, list[list[str]]]:

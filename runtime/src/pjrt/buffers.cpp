@@ -173,7 +173,9 @@ void client_buffer_from_host_buffer(Client_BufferFromHostBufferArgs& args) {
                         args.host_buffer_semantics == HostBufferSemantics::kMutableZeroCopy;
   const bool is_aligned =
       reinterpret_cast<uintptr_t>(args.data) % std::min(element_bytes, size_t{16}) == 0;
-  if (may_keep && bytes > 0 && is_aligned && is_row_major(strides, dims, element_bytes)) {
+  DimensionOrder order = order_of(args.device_layout, dims.size());
+  if (may_keep && bytes > 0 && is_aligned && order.empty() &&
+      is_row_major(strides, dims, element_bytes)) {
     // The framework lets go of the memory when the last reader here has.
     Ref<Completion> released = Ref<Completion>::steal(Completion::create());
     args.done_with_host_buffer = make_event(released.get());
@@ -188,10 +190,10 @@ void client_buffer_from_host_buffer(Client_BufferFromHostBufferArgs& args) {
     return;
   }
   Ref<lamina::Buffer> content = allocate(dtype, dims);
-  copy_elements(args.data, strides, content->data(), row_major_strides(dims, element_bytes), dims,
+  copy_elements(args.data, strides, content->data(), strides_of(order, dims, element_bytes), dims,
                 element_bytes);
   args.done_with_host_buffer = make_done_event();
-  args.buffer = new Buffer(std::move(content), dtype, dims, memory);
+  args.buffer = new Buffer(std::move(content), dtype, dims, memory, std::move(order));
 }
 
 void buffer_to_host_buffer(Buffer_ToHostBufferArgs& args) {
@@ -207,11 +209,13 @@ void buffer_to_host_buffer(Buffer_ToHostBufferArgs& args) {
   }
   const Ref<lamina::Buffer> content = args.src->held("copying to the host");
   const size_t element_bytes = itemsize_of(args.src->dtype);
-  args.event =
-      when_ready(content, [content, to = args.dst, dims = args.src->dims, element_bytes,
-                           strides = strides_of(args.host_layout, args.src->dims, element_bytes)] {
-        copy_elements(content->data(), row_major_strides(dims, element_bytes), to, strides, dims,
-                      element_bytes);
+  const std::vector<int64_t> from = strides_of(args.src->order, args.src->dims, element_bytes);
+  const std::vector<int64_t> strides =
+      args.host_layout == nullptr ? from
+                                  : strides_of(args.host_layout, args.src->dims, element_bytes);
+  args.event = when_ready(
+      content, [content, to = args.dst, dims = args.src->dims, element_bytes, from, strides] {
+        copy_elements(content->data(), from, to, strides, dims, element_bytes);
       });
 }
 
@@ -322,12 +326,13 @@ void buffer_is_deleted(Buffer_IsDeletedArgs& args) { args.is_deleted = args.buff
 
 void buffer_copy_to_memory(Buffer_CopyToMemoryArgs& args) {
   args.dst_buffer = new Buffer(args.buffer->held("copying to a memory"), args.buffer->dtype,
-                               args.buffer->dims, args.dst_memory);
+                               args.buffer->dims, args.dst_memory, args.buffer->order);
 }
 
 void buffer_copy_to_device(Buffer_CopyToDeviceArgs& args) {
-  args.dst_buffer = new Buffer(args.buffer->held("copying to a device"), args.buffer->dtype,
-                               args.buffer->dims, args.dst_device->memories.front());
+  args.dst_buffer =
+      new Buffer(args.buffer->held("copying to a device"), args.buffer->dtype, args.buffer->dims,
+                 args.dst_device->memories.front(), args.buffer->order);
 }
 
 void buffer_ready_event(Buffer_ReadyEventArgs& args) {

@@ -9,12 +9,18 @@
 #include "core/dtypes.h"
 #include "core/platform.h"
 #include "pjrt/abi.h"
+#include "pjrt/strides.h"
 
 namespace lamina::pjrt {
 
 struct Buffer {
-  Buffer(Ref<lamina::Buffer> made, Dtype of, std::vector<int64_t> sizes, Memory* place)
-      : dtype(of), dims(std::move(sizes)), memory(place), content(std::move(made)) {}
+  Buffer(Ref<lamina::Buffer> made, Dtype of, std::vector<int64_t> sizes, Memory* place,
+         DimensionOrder layout = {})
+      : dtype(of),
+        dims(std::move(sizes)),
+        order(std::move(layout)),
+        memory(place),
+        content(std::move(made)) {}
 
   // The content; refused where it was deleted or donated.
   Ref<lamina::Buffer> held(const char* what);
@@ -25,6 +31,7 @@ struct Buffer {
 
   const Dtype dtype;
   const std::vector<int64_t> dims;  // where the framework's pointers to dimensions point
+  const DimensionOrder order;       // in memory
   Memory* const memory;
   int external_references = 0;  // under lock
 

@@ -87,6 +87,12 @@ std::vector<Owned> items(PyObject* object) {
   return result;
 }
 
+std::vector<int64_t> integers(PyObject* object) {
+  std::vector<int64_t> values;
+  for (const Owned& value : items(object)) values.push_back(integer(value.get()));
+  return values;
+}
+
 // What an argument or a result says of itself.
 int memory_kind_of(PyObject* value) {
   const std::string name = text_of(attribute(value, "memory_kind").get());
@@ -161,11 +167,15 @@ std::shared_ptr<const Compiled> read(PyObject* object, std::string options) {
     }
   }
   for (const Owned& input : items(attribute(object, "inputs").get())) {
+    compiled->input_dims.push_back(integers(attribute(input.get(), "shape").get()));
+    compiled->input_orders.push_back(integers(attribute(input.get(), "layout").get()));
     compiled->input_memories.push_back(memory_kind_of(input.get()));
     compiled->donated.push_back(flag(input.get(), "donated"));
     compiled->input_shardings.push_back(bytes(attribute(input.get(), "sharding").get()));
   }
   for (const Owned& output : items(attribute(object, "outputs").get())) {
+    compiled->output_dims.push_back(integers(attribute(output.get(), "shape").get()));
+    compiled->output_orders.push_back(integers(attribute(output.get(), "layout").get()));
     compiled->output_memories.push_back(memory_kind_of(output.get()));
     compiled->is_token.push_back(flag(output.get(), "is_token"));
     compiled->output_shardings.push_back(bytes(attribute(output.get(), "sharding").get()));
@@ -179,15 +189,14 @@ std::shared_ptr<const Compiled> read(PyObject* object, std::string options) {
   fill_texts(compiled->output_shardings, &compiled->output_sharding_texts);
   fill_kinds(compiled->input_memories, &compiled->input_kind_names, &compiled->input_kind_sizes);
   fill_kinds(compiled->output_memories, &compiled->output_kind_names, &compiled->output_kind_sizes);
-  for (const ArraySpec& spec : program.inputs) compiled->input_dims.push_back(spec.dims);
   for (const ArraySpec& spec : program.outputs) {
     compiled->output_dtypes.push_back(spec.dtype);
-    compiled->output_dims.push_back(spec.dims);
     const bool is_token = compiled->is_token[compiled->output_types.size()];
     compiled->output_types.push_back(is_token ? BufferType::kToken : type_of(spec.dtype));
-    compiled->output_ranks.push_back(spec.dims.size());
-    compiled->flat_output_dims.insert(compiled->flat_output_dims.end(), spec.dims.begin(),
-                                      spec.dims.end());
+  }
+  for (const std::vector<int64_t>& dims : compiled->output_dims) {
+    compiled->output_ranks.push_back(dims.size());
+    compiled->flat_output_dims.insert(compiled->flat_output_dims.end(), dims.begin(), dims.end());
   }
   read_costs(compiled.get());
   const Owned memory = called(object, "memory");
@@ -380,14 +389,15 @@ void executable_output_dimensions(Executable_OutputDimensionsArgs& args) {
   args.dim_sizes = compiled.output_ranks.data();
 }
 
-// The program as it came, of one device: what it became has text of its own (LAMINA_DUMP).
+// What each device runs, as StableHLO: the kernels that it became have text of their own
+// (LAMINA_DUMP).
 void executable_optimized_program(Executable_OptimizedProgramArgs& args) {
   static constexpr std::string_view kFormat = "mlir";
   const Compiled& compiled = *args.executable->compiled;
   std::string code;
   {
     const Gil gil;
-    code = bytes(called(compiled.object, "code_of_one_device").get());
+    code = bytes(called(compiled.object, "optimized_code").get());
   }
   args.program->format = kFormat.data();
   args.program->format_size = kFormat.size();

@@ -11,6 +11,7 @@
 #include "core/python.h"
 #include "pjrt/abi.h"
 #include "pjrt/devices.h"
+#include "pjrt/strides.h"
 
 namespace lamina::pjrt {
 
@@ -31,9 +32,10 @@ struct Compiled {
   int replicas = 1, partitions = 1;
   std::vector<int> device_ids;  // replica by replica; empty: the framework says with each call
   std::vector<Dtype> output_dtypes;
-  std::vector<std::vector<int64_t>> output_dims, input_dims;
-  std::vector<int> output_memories, input_memories;  // kinds
-  std::vector<bool> is_token;                        // per output
+  std::vector<std::vector<int64_t>> output_dims, input_dims;  // the framework's
+  std::vector<DimensionOrder> output_orders, input_orders;    // in memory
+  std::vector<int> output_memories, input_memories;           // kinds
+  std::vector<bool> is_token;                                 // per output
   std::vector<bool> donated;  // per input: gone after a call, even if no result took its memory
   std::vector<std::string> input_shardings, output_shardings;  // of programs over several devices
   // In the forms that the framework wants them in.

@@ -91,7 +91,7 @@ class DeviceCall {
     for (size_t r = 0; r < results_.size(); ++r) {
       Memory* const memory = device->memories[static_cast<size_t>(compiled_.output_memories[r])];
       places[r] = new Buffer(std::move(results_[r]), compiled_.output_dtypes[r],
-                             compiled_.output_dims[r], memory);
+                             compiled_.output_dims[r], memory, compiled_.output_orders[r]);
     }
   }
 
@@ -102,10 +102,18 @@ class DeviceCall {
     for (size_t i = 0; i < count; ++i) {
       const ArraySpec& spec = program_.inputs[i];
       Buffer* const given = arguments_[i];
-      if (given->dtype != spec.dtype || given->dims != spec.dims) {
+      const std::vector<int64_t>& dims = compiled_.input_dims[i];
+      if (given->dtype != spec.dtype || given->dims != dims) {
+        refuse(ErrorCode::kInvalidArgument, "[" + program_.name + "] argument " +
+                                                std::to_string(i) + ": got " +
+                                                describe_array(given->dtype, given->dims) +
+                                                ", expected " + describe_array(spec.dtype, dims));
+      }
+      if (given->order != compiled_.input_orders[i]) {
         refuse(ErrorCode::kInvalidArgument,
-               "[" + program_.name + "] argument " + std::to_string(i) + ": got " +
-                   describe_array(*given) + ", expected " + describe_spec(spec));
+               "[" + program_.name + "] argument " + std::to_string(i) + " has the layout " +
+                   layout_text(given->order, dims.size()) + ", the program was compiled for " +
+                   layout_text(compiled_.input_orders[i], dims.size()));
       }
       args_.push_back(given->held("argument of an execution"));
     }
@@ -133,11 +141,8 @@ class DeviceCall {
     }
   }
 
-  static std::string describe_array(const Buffer& buffer) {
-    return describe(buffer.dtype, buffer.dims.data(), static_cast<int>(buffer.dims.size()));
-  }
-  static std::string describe_spec(const ArraySpec& spec) {
-    return describe(spec.dtype, spec.dims.data(), static_cast<int>(spec.dims.size()));
+  static std::string describe_array(Dtype dtype, const std::vector<int64_t>& dims) {
+    return describe(dtype, dims.data(), static_cast<int>(dims.size()));
   }
 
   // A donated input gives its memory up where nobody else can see it: one reference is the

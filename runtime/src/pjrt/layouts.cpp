@@ -1,5 +1,5 @@
-// layouts.cpp -- PJRT's extension for layouts: every array lies row by row.
-#include <cstdlib>
+// layouts.cpp -- PJRT's extension for layouts: the order in which an array's dimensions lie in
+// memory.
 #include <string>
 
 #include "pjrt/buffers.h"
@@ -15,22 +15,16 @@ struct Layout {
 
 namespace {
 
-std::string row_major(size_t rank) {
-  std::string text = "{";
-  for (size_t i = rank; i-- > 0;) {
-    text += std::to_string(i);
-    if (i > 0) text += ',';
-  }
-  return text + '}';
+Layout* make_layout(const DimensionOrder& order, size_t rank) {
+  return new Layout{layout_text(order, rank)};
 }
 
-Layout* make_layout(size_t rank) { return new Layout{row_major(rank)}; }
-
 // An array that the framework reads before it drops the executable; each layout it destroys itself.
-void give_layouts(const std::vector<std::vector<int64_t>>& dims, size_t* count, Layout*** layouts) {
+void give_layouts(const std::vector<std::vector<int64_t>>& dims,
+                  const std::vector<DimensionOrder>& orders, size_t* count, Layout*** layouts) {
   thread_local std::vector<Layout*> given;
   given.clear();
-  for (const auto& sizes : dims) given.push_back(make_layout(sizes.size()));
+  for (size_t i = 0; i < dims.size(); ++i) given.push_back(make_layout(orders[i], dims[i].size()));
   *count = given.size();
   *layouts = given.data();
 }
@@ -45,23 +39,25 @@ void memory_layout_serialize(Layouts_MemoryLayout_SerializeArgs& args) {
 }
 
 void client_default_layout(Layouts_Client_GetDefaultLayoutArgs& args) {
-  args.layout = make_layout(args.num_dims);
+  args.layout = make_layout({}, args.num_dims);
 }
 
 void topology_default_layout(Layouts_Topology_GetDefaultLayoutArgs& args) {
-  args.layout = make_layout(args.num_dims);
+  args.layout = make_layout({}, args.num_dims);
 }
 
 void buffer_memory_layout(Layouts_Buffer_MemoryLayoutArgs& args) {
-  args.layout = make_layout(args.buffer->dims.size());
+  args.layout = make_layout(args.buffer->order, args.buffer->dims.size());
 }
 
 void executable_output_layouts(Layouts_Executable_GetOutputLayoutsArgs& args) {
-  give_layouts(args.executable->compiled->output_dims, &args.num_outputs, &args.layouts);
+  const Compiled& compiled = *args.executable->compiled;
+  give_layouts(compiled.output_dims, compiled.output_orders, &args.num_outputs, &args.layouts);
 }
 
 void executable_parameter_layouts(Layouts_Executable_GetParameterLayoutsArgs& args) {
-  give_layouts(args.executable->compiled->input_dims, &args.num_parameters, &args.layouts);
+  const Compiled& compiled = *args.executable->compiled;
+  give_layouts(compiled.input_dims, compiled.input_orders, &args.num_parameters, &args.layouts);
 }
 
 }  // namespace
@@ -84,7 +80,10 @@ void buffer_get_memory_layout(Buffer_GetMemoryLayoutArgs& args) {
   thread_local std::vector<int64_t> minor_to_major;
   const size_t rank = args.buffer->dims.size();
   minor_to_major.resize(rank);
-  for (size_t i = 0; i < rank; ++i) minor_to_major[i] = static_cast<int64_t>(rank - 1 - i);
+  const DimensionOrder& order = args.buffer->order;
+  for (size_t i = 0; i < rank; ++i) {
+    minor_to_major[i] = order.empty() ? static_cast<int64_t>(rank - 1 - i) : order[rank - 1 - i];
+  }
   args.layout = {};
   args.layout.struct_size = sizeof args.layout;
   args.layout.type = MemoryLayout::kTiled;

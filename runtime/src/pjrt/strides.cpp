@@ -48,6 +48,40 @@ std::vector<int64_t> row_major_strides(const std::vector<int64_t>& dims, size_t 
   return strides;
 }
 
+std::vector<int64_t> strides_of(const DimensionOrder& order, const std::vector<int64_t>& dims,
+                                size_t element_bytes) {
+  if (order.empty()) return row_major_strides(dims, element_bytes);
+  std::vector<int64_t> strides(dims.size());
+  auto bytes = static_cast<int64_t>(element_bytes);
+  for (size_t i = order.size(); i-- > 0;) {
+    const auto dimension = static_cast<size_t>(order[i]);
+    strides[dimension] = bytes;
+    bytes *= std::max<int64_t>(dims[dimension], 1);
+  }
+  return strides;
+}
+
+DimensionOrder order_of(const MemoryLayout* layout, size_t rank) {
+  if (layout == nullptr) return {};
+  if (layout->type == MemoryLayout::kStrides || layout->tiled.num_tiles != 0) {
+    refuse(ErrorCode::kUnimplemented, "layouts of arrays are orders of their dimensions alone");
+  }
+  if (layout->tiled.minor_to_major_size != rank) return {};
+  const int64_t* const minor_to_major = layout->tiled.minor_to_major;
+  DimensionOrder order(minor_to_major, minor_to_major + rank);
+  std::reverse(order.begin(), order.end());
+  return std::is_sorted(order.begin(), order.end()) ? DimensionOrder{} : order;
+}
+
+std::string layout_text(const DimensionOrder& order, size_t rank) {
+  std::string text = "{";
+  for (size_t i = rank; i-- > 0;) {
+    text += std::to_string(order.empty() ? static_cast<int64_t>(i) : order[i]);
+    if (i > 0) text += ',';
+  }
+  return text + '}';
+}
+
 std::vector<int64_t> strides_of(const MemoryLayout* layout, const std::vector<int64_t>& dims,
                                 size_t element_bytes) {
   if (layout == nullptr) return row_major_strides(dims, element_bytes);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "pjrt/abi.h"
@@ -11,6 +12,20 @@ namespace lamina::pjrt {
 
 // The bytes between neighbours along each dimension of a dense array in the order of its rows.
 std::vector<int64_t> row_major_strides(const std::vector<int64_t>& dims, size_t element_bytes);
+
+// The dimensions of a dense array from the slowest to the fastest; empty: row by row.
+using DimensionOrder = std::vector<int64_t>;
+
+// The strides of a dense array whose dimensions are in this order.
+std::vector<int64_t> strides_of(const DimensionOrder& order, const std::vector<int64_t>& dims,
+                                size_t element_bytes);
+
+// The order that a layout says; empty for none and for one that is row by row. Refuses tiles and
+// strides.
+DimensionOrder order_of(const MemoryLayout* layout, size_t rank);
+
+// An order as XLA writes it, the fastest dimension first: "{0,1}".
+std::string layout_text(const DimensionOrder& order, size_t rank);
 
 // The strides that a layout says; those of rows for none. Refuses tiles.
 std::vector<int64_t> strides_of(const MemoryLayout* layout, const std::vector<int64_t>& dims,

@@ -164,3 +164,31 @@ def test_a_program_is_found_by_its_bytes_without_mlir(monkeypatch):
     monkeypatch.setattr(compiler, "_compiled_module", None)
     again = compile_program(code, "mlir", options())
     assert again.fingerprint == first.fingerprint
+
+
+def test_the_optimised_program_is_text_that_jax_reads(on_lamina):
+    """Simplified, in one function, without operations that HLO does not have; with the user's names."""
+    f = jax.jit(lambda x: (jax.jit(lambda y: y * 2 + 0 * y.shape[0])(x) + 1, jax.lax.erf(x), jax.lax.top_k(x, 2)))
+    text = f.lower(_X).compile().as_text()
+    assert text.startswith("HloModule") and "call(" not in text and "op_name=" in text
+    assert len(text.split("ENTRY")) == 2
+
+
+_DONORS = """module @donors {
+  func.func public @main(%x: tensor<8x2xf32> {jax.buffer_donor = true}, %y: tensor<4xf32> {jax.buffer_donor = true},
+                         %z: tensor<2x2xf32> {jax.buffer_donor = true},
+                         %w: tensor<2xf32> {tf.aliasing_output = 1 : i32})
+      -> (tensor<2x8xf32>, tensor<2xf32>, tensor<4xf32>) {
+    %0 = stablehlo.transpose %x, dims = [1, 0] : (tensor<8x2xf32>) -> tensor<2x8xf32>
+    %1 = stablehlo.add %w, %w : tensor<2xf32>
+    %2 = stablehlo.add %y, %y : tensor<4xf32>
+    return %0, %1, %2 : tensor<2x8xf32>, tensor<2xf32>, tensor<4xf32>
+  }
+}"""
+
+
+def test_donors_are_gone_where_a_result_has_as_many_bytes():
+    program = compile_program(_DONORS.encode(), "mlir", options())
+    assert [one.donated for one in program.inputs] == [True, True, False, True]
+    again = deserialize_program(program.serialize(), options())
+    assert [one.donated for one in again.inputs] == [True, True, False, True]
