@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lamina.jax_plugin.async_collectives import join_async_collectives
 from lamina.jax_plugin.compile_options import CompileOptions
 from lamina.jax_plugin.facts import Facts
 from lamina.jax_plugin.host_calls import HostCall, bind_host_calls
@@ -40,5 +41,6 @@ def adopt(module: Any, options: CompileOptions, shardings: list[list[str]]) -> A
         for which, count in zip(_COUNTS, counts, strict=True):
             attributes[which] = ir.IntegerAttr.get(word, count)
         facts = Facts.of_module(module, drop_tokens(module), shardings, lay_out(module))
+        join_async_collectives(module)
         calls = bind_host_calls(module)
     return Adopted(name, facts, calls)

@@ -233,3 +233,29 @@ check("twice", half(terms), np.sin(v).astype(np.float16))
 print("done")
 """)
     assert done.stdout == "done\n", done.stdout + done.stderr
+
+
+def test_collectives_that_are_started_and_ended():
+    """What they give is what those give that JAX writes as one operation."""
+    done = _run("""
+from jax._src.lax import parallel
+lax, y = jax.lax, jnp.arange(64.0).reshape(16, 4)
+programs = {
+    "gather": (lambda x: lax.all_gather(x, "x", tiled=True), lambda x: parallel.all_gather_start(x, "x", tiled=True)),
+    "gather apart": (lambda x: lax.all_gather(x, "x"), lambda x: parallel.all_gather_start(x, "x")),
+    "scatter": (lambda x: lax.psum_scatter(x, "x", tiled=True),
+                lambda x: parallel.psum_scatter_start(x, "x", tiled=True)),
+    "exchange": (lambda x: lax.all_to_all(x, "x", 1, 0, tiled=True),
+                 lambda x: parallel.all_to_all_start(x, "x", 1, 0, tiled=True)),
+    "permute": (lambda x: lax.ppermute(x, "x", [(0, 1), (1, 3)]),
+                lambda x: parallel.ppermute_start(x, "x", [(0, 1), (1, 3)])),
+}
+def mapped(f, out=P("x"), check=False):
+    return jax.jit(jax.shard_map(f, mesh=mesh, in_specs=P("x"), out_specs=out, check_vma=check))
+for name, (at_once, started) in programs.items():
+    np.testing.assert_array_equal(mapped(at_once)(y), mapped(lambda x: started(x).done())(y), err_msg=name)
+total = mapped(lambda x: parallel.psum_start(x, "x").done(), P(), True)(y)
+np.testing.assert_array_equal(total, y.reshape(4, 4, 4).sum(0))
+print("done")
+""")
+    assert done.stdout == "done\n", done.stdout + done.stderr
