@@ -114,6 +114,7 @@ class FastPathEntry:
         out_tree: Any,
         weak_types: Sequence[bool] | None = None,
         outputs: Iterable[int] | None = None,
+        mesh: Any = None,
     ) -> None: ...
     def __call__(self, leaves: Sequence[Any], /) -> Any: ...
     @property

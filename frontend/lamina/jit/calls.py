@@ -44,9 +44,11 @@ def call_new(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any])
                 return call(), None
     if not is_evaluating() or any(isinstance(x, Tracer) for x in tree.leaves((args, kwargs))):
         return _bind(options, args, kwargs), None
+    moved = False
     with FilteredTracebacks():
         if options.in_shardings is not None:
-            args = _placed_arguments(options, args, kwargs)
+            given, args = args, _placed_arguments(options, args, kwargs)
+            moved = not programs.are_same(given, args)
         with FilteredTracebacks(tracing=True):
             traced, leaves = trace_call(options, args, kwargs)
         guards.check_transfers(leaves)
@@ -74,9 +76,20 @@ def call_new(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any])
         or not isinstance(entry, (FastPathEntry, PhysicalEntry))
         or guards.watching_transfers()
     ):
-        return _call_placed(options, traced, entry, leaves, constraints), None
+        out, as_made = _call_placed(options, traced, entry, leaves, constraints)
+        learns = as_made and _serves_mesh(program, moved) and not config.profiling.value
+        return out, of_fast_path(entry) if learns and not guards.watching_transfers() else None
     # Containers and leaves that the fast path can't read come through here on each call.
     return entry(leaves), of_fast_path(entry)
+
+
+def _serves_mesh(program: programs.Program, moved: bool) -> bool:
+    """Whether the fast path may run a program on arguments that were placed: one of a mesh, which takes its parts
+    of them wherever they lie. What in_shardings moved is not the caller's to be donated or given back."""
+    plan = program.plan
+    if program.layout is None:
+        return False
+    return not moved or not (plan.aliases or plan.donors or any(at < 0 for at in plan.outputs))
 
 
 def _is_pythons(options: JitOptions, traced: TracedCall, leaves: list[Any]) -> bool:
@@ -127,14 +140,16 @@ def _constraints(jaxpr: Jaxpr) -> dict[int, Any]:
 
 def _call_placed(
     options: JitOptions, traced: TracedCall, entry: Any, leaves: list[Any], constraints: Any
-) -> Any:
-    """A call with arguments or results that were placed on devices."""
+) -> tuple[Any, bool]:
+    """A call with arguments or results that were placed on devices: its results, and whether they are as the
+    program made them."""
     from lamina import placement
     from lamina.sharding.explicit import on_devices
 
     mesh = placement.common_devices(leaves, traced.name_of, shown_name(options))  # before anything is donated
     placements = placement.by_shape(leaves)
-    out = placement.place_results(mesh, placements, entry(leaves))
+    made = entry(leaves)
+    out = placement.place_results(mesh, placements, made)
     if constraints:
         flat, treedef = tree.flatten(out)
         meshes = [getattr(mesh, "mesh", None)]
@@ -145,7 +160,7 @@ def _call_placed(
         out = tree.unflatten(treedef, flat)
     if options.out_shardings is not None:
         out = placement.put_results(out, options.out_shardings)
-    return out
+    return out, programs.are_same(made, out)
 
 
 def _where(options: JitOptions, traced: TracedCall, leaves: list[Any]) -> tuple[Any, Any]:

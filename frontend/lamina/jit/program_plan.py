@@ -43,6 +43,11 @@ class Plan(Record, frozen=False):
     def const_args(self) -> list[Any]:
         return [c for c, h in zip(self.closed.consts, self.hoisted, strict=True) if h]
 
+    @property
+    def computes(self) -> bool:
+        """Whether it has anything to do."""
+        return bool(self.closed.jaxpr.outvars or self.closed.effects)
+
     def lower(self) -> Any:
         """The StableHLO module: with Shardy's annotations, where it is to be partitioned."""
         from lamina.interpreters.lowering import lower_module

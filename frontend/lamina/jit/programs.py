@@ -20,7 +20,7 @@ from lamina.core.value_tables import as_own_arrays
 from lamina.core.weak_cache import cache_on_jaxpr
 from lamina.jit.program_key import program_key
 from lamina.jit.program_plan import Plan, beyond_memory, plan_program
-from lamina.key_array import PhysicalEntry, as_logical, of_fast_path
+from lamina.key_array import KeyArray, PhysicalEntry, as_logical, of_fast_path
 from lamina.records import Record
 from lamina.runtime import CompiledFunction, FastPathEntry, processes
 from lamina.runtime.deferred import DeferredProgram
@@ -41,26 +41,29 @@ class Program(Record, frozen=False):
     layout: Layout | None = None  # of a program that several devices run
 
     def entry(self, out_tree: tree.PyTreeDef) -> Any:
-        """What the call fast path runs; for several devices, a function of the leaves, and so for
-        programs that are loaded when they are called."""
+        """What the call fast path runs; a function of the leaves for programs that are loaded when they are
+        called."""
         if isinstance(self.executable, DeferredProgram):
             return functools.partial(self._load_and_call, out_tree)
-        if self.layout is not None:
-            from lamina.sharding.execution import DeviceProgram
+        executable, mesh = self.executable, None
+        if self.layout is not None and not self.plan.computes:
+            executable = _no_results
+        elif self.layout is not None:
+            from lamina.sharding.execution import on_mesh
 
-            on_devices = DeviceProgram(self.plan, self.executable, self.layout, out_tree)
-            return PhysicalEntry(on_devices) if self.plan.physical_in else on_devices
+            mesh = on_mesh(self.plan, executable, self.layout)
         logical = {i: dtype for i, dtype in enumerate(self.plan.logical_out) if dtype is not None}
         template = _template(out_tree)
         if logical:
             template = functools.partial(_as_logical, out_tree, logical)
         entry = FastPathEntry(
-            self.executable,
+            executable,
             self.plan.kept,
-            tuple(self._constant(c) for c in self.plan.const_args),
+            () if mesh is not None else tuple(map(self._constant, self.plan.const_args)),
             out_tree=template,
             weak_types=self.plan.weak_types,
             outputs=self.plan.outputs,
+            mesh=mesh,
         )
         return PhysicalEntry(entry) if self.plan.physical_in else entry
 
@@ -78,6 +81,10 @@ class Program(Record, frozen=False):
             self.executable = program.executable()
             self.device = gpu_here(0) if program.on_gpu else None
         return self.entry(out_tree)(leaves)
+
+
+def _no_results(args: list[Any]) -> list[Any]:
+    return []
 
 
 def _as_array(value: Any) -> Any:
@@ -151,8 +158,8 @@ def build(
         device, target, number = _of_mesh(mesh, target)
     elif device is not None:
         number = device.gpu_number
-    if not plan.closed.jaxpr.outvars and not plan.closed.effects and target is None:
-        return Program(plan, lambda args: [], None, None, _layout_of(plan, None))
+    if not plan.computes and target is None:
+        return Program(plan, _no_results, None, None, _layout_of(plan, None))
     if device is not None and target is None:
         target = _target_of(device)
     given, begin = module is not None, clock()
@@ -338,7 +345,7 @@ def run_jaxpr(closed: ClosedJaxpr, name: str, args: Sequence[Any]) -> list[Any]:
     if value_checks.active():
         return value_checks.checked(name, entry, args, closed)
     if current_mesh.of_programs() is not None:
-        return _run_placed(name, entry, args)  # type: ignore[no-any-return]
+        return _run_placed(name, entry, args)[0]  # type: ignore[no-any-return]
     return entry(args)
 
 
@@ -356,7 +363,7 @@ def compile_primitive(primitive: Primitive, params: dict[str, Any]) -> Callable[
         if of_places and not value_checks.active():
             entry = of_places.get(_key_of_places(args))
             if entry is not None:
-                return _run_placed(primitive.name, entry, args), None
+                return _run_placed(primitive.name, entry, args)[0], None
         for x in args:
             if isinstance(x, Tracer):
                 from lamina.interpreters.staging import raise_leaked
@@ -386,7 +393,9 @@ def compile_primitive(primitive: Primitive, params: dict[str, Any]) -> Callable[
             if len(of_places) >= _MOST_PLACED:
                 of_places.clear()
             of_places[_key_of_places(args)] = entry
-            return _run_placed(primitive.name, entry, args), None
+            out, as_made = _run_placed(primitive.name, entry, args)
+            learns = as_made and program.layout is not None and not guards.watching_transfers()
+            return out, of_fast_path(entry) if learns else None
         placement.common_devices(args, _operand, primitive.name)
         return entry(list(args)), of_fast_path(entry)
 
@@ -406,9 +415,17 @@ def _operand(number: int) -> str:
     return f"operand {number}"
 
 
-def _run_placed(name: str, entry: Any, args: Sequence[Any]) -> Any:
-    """The results of an operation on operands that were placed, as they are."""
+def _run_placed(name: str, entry: Any, args: Sequence[Any]) -> tuple[Any, bool]:
+    """The results of an operation on operands that were placed, as they are, and whether they are as it made them."""
     from lamina import placement
 
     found = placement.common_devices(args, _operand, name)
-    return placement.place_results(found, placement.by_shape(args), entry(list(args)))
+    made = entry(list(args))
+    out = placement.place_results(found, placement.by_shape(args), made)
+    return out, are_same(made, out)
+
+
+def are_same(made: Any, out: Any) -> bool:
+    """Whether two trees of results have the same arrays: where placing them did nothing, it is not needed."""
+    pairs = zip(tree.leaves(made), tree.leaves(out), strict=True)
+    return all(a is b or (type(a) is KeyArray and a.packed is b.packed) for a, b in pairs)

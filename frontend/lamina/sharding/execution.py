@@ -1,14 +1,14 @@
-"""Calls of programs that several devices run together."""
+"""Programs that several devices run together, as the fast path of calls is to run them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lamina import placement, runtime
 from lamina.array import ArrayImpl
-from lamina.core import tree
-from lamina.key_array import as_logical
+from lamina.records import Record
 from lamina.runtime import processes
 from lamina.runtime.executable import CliqueExecutable
 from lamina.sharding.layout import Layout
@@ -18,57 +18,46 @@ if TYPE_CHECKING:
     from lamina.jit.program_plan import Plan
 
 
-class DeviceProgram:
-    """A compiled program as a function of the leaves of a call: hands each device its blocks, and
-    gives results as arrays whose shards are what the devices made."""
+class OnMesh(Record):
+    """What the native runtime (mesh_plan.h) needs of such a program beside its leaves.
 
-    def __init__(
-        self, plan: Plan, executable: Any, layout: Layout, out_tree: tree.PyTreeDef
-    ) -> None:
-        self.plan, self.executable, self.layout = plan, executable, layout
-        self.out_tree = out_tree
-        consts = map(runtime.to_array, plan.const_args)
-        self.consts = [
-            placement.shards_of(x, s) for x, s in zip(consts, layout.consts, strict=True)
-        ]
-        self.donated = [plan.kept[i] for i in (*plan.aliases, *plan.donors)]
-        self.computes = bool(plan.closed.jaxpr.outvars or plan.closed.effects)
-        self.logical = {i: d for i, d in enumerate(plan.logical_out) if d is not None}
-        is_on_gpus = layout.mesh.device_list[0].platform == "cuda"
-        self.places = processes.places(tuple(d.id for d in layout.mesh.device_list), is_on_gpus)
-        if self.places is not None and not self.places.here:
-            raise ValueError(
-                f"{plan.name} runs on {layout.mesh!r}, which has no device of process {processes.current().rank}: "
-                "processes outside of a mesh don't call its programs"
-            )
+    run      called with the arrays of each device here, gives those that each made.
+    cut      called with an array and a sharding, gives its parts for the devices here.
+    devices  how many of the mesh are of this process.
+    consts   of each constant the parts; the program takes them before the leaves.
+    inputs   how the leaves that it takes are split, and outputs how its results are.
+    donated  the leaves that are gone after a call.
+    """
 
-    def __call__(self, leaves: Sequence[Any]) -> Any:
-        arrays = [runtime.to_array(x) for x in leaves]
-        plan, layout = self.plan, self.layout
-        if self.computes:
-            places = zip(plan.kept, layout.inputs, strict=True)
-            blocks = [*self.consts, *(placement.shards_of(arrays[i], s) for i, s in places)]
-            here = range(layout.mesh.size if self.places is None else len(self.places.here))
-            per_device = [[block[d] for block in blocks] for d in here]
-            if isinstance(self.executable, CliqueExecutable):
-                results = runtime.run_on_gpus(self.executable.executables, per_device, self.places)
-            else:
-                results = runtime.run_on_devices(self.executable, per_device, self.places)
-        for i in self.donated:
-            arrays[i].delete()
-        outs: list[Any] = []
-        for at, weak in zip(plan.outputs, plan.weak_types, strict=True):
-            if at < 0:
-                outs.append(arrays[~at])
-                continue
-            shards = [one[at] for one in results]
-            outs.append(_whole(shards, layout.outputs[at], weak))
-        if self.logical:
-            outs = as_logical(outs, self.logical)
-        return tree.unflatten(self.out_tree, outs)
+    run: Callable[[list[list[ArrayImpl]]], list[list[ArrayImpl]]]
+    cut: Callable[[ArrayImpl, NamedSharding], Sequence[ArrayImpl]]
+    devices: int
+    consts: tuple[Sequence[ArrayImpl], ...]
+    inputs: tuple[NamedSharding, ...]
+    outputs: tuple[NamedSharding, ...]
+    donated: tuple[int, ...]
 
 
-def _whole(shards: list[ArrayImpl], sharding: NamedSharding, weak_type: bool) -> ArrayImpl:
-    local = shards[0].shape
-    shape = tuple(n * sharding.parts(i) for i, n in enumerate(local))
-    return placement.from_shards(shape, sharding, shards, weak_type)
+def on_mesh(plan: Plan, executable: Any, layout: Layout) -> OnMesh:
+    """A compiled program of the devices of a mesh. Raises ValueError where none of them is of this process."""
+    is_on_gpus = layout.mesh.device_list[0].platform == "cuda"
+    places = processes.places(tuple(d.id for d in layout.mesh.device_list), is_on_gpus)
+    if places is not None and not places.here:
+        raise ValueError(
+            f"{plan.name} runs on {layout.mesh!r}, which has no device of process {processes.current().rank}: "
+            "processes outside of a mesh don't call its programs"
+        )
+    consts = map(runtime.to_array, plan.const_args)
+    if isinstance(executable, CliqueExecutable):
+        run: Any = functools.partial(runtime.run_on_gpus, executable.executables, places=places)
+    else:
+        run = functools.partial(runtime.run_on_devices, executable, places=places)
+    return OnMesh(
+        run=run,
+        cut=placement.shards_of,
+        devices=layout.mesh.size if places is None else len(places.here),
+        consts=tuple(placement.shards_of(x, s) for x, s in zip(consts, layout.consts, strict=True)),
+        inputs=layout.inputs,
+        outputs=layout.outputs,
+        donated=tuple(plan.kept[i] for i in (*plan.aliases, *plan.donors)),
+    )

@@ -212,11 +212,6 @@ PyObject* call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
   if (tracing() || !scanner.scan(args, positional, keyword_names, *self->statics)) {
     return call_and_learn(self, args, positional, keyword_names, nullptr);
   }
-  for (const Leaf& leaf : scanner.leaves()) {
-    if (placement_of(leaf) != single_placement_of(leaf)) {
-      return call_and_learn(self, args, positional, keyword_names, nullptr);
-    }
-  }
   std::shared_ptr<Known> known;
   if (!self->cache->find(scanner.signature(), &known)) return nullptr;
   if (known) return run(*known, scanner);

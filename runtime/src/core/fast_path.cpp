@@ -14,8 +14,9 @@ namespace {
 
 FastPathObject* cast(PyObject* self) { return reinterpret_cast<FastPathObject*>(self); }
 
+// The Executable that takes the leaves themselves.
 ExecutableObject* native(const Plan& plan) {
-  return Py_TYPE(plan.executable.get()) == executable_type
+  return plan.mesh == nullptr && Py_TYPE(plan.executable.get()) == executable_type
              ? reinterpret_cast<ExecutableObject*>(plan.executable.get())
              : nullptr;
 }
@@ -70,6 +71,24 @@ Owned call_python(const Plan& plan, const std::vector<Leaf>& operands) {
   return Owned(PySequence_Fast(results.get(), "an executable gives a sequence of arrays"));
 }
 
+// The plan of a program that devices run together: `outputs` has what passes through already.
+bool run_mesh_plan(const Plan& plan, const std::vector<Leaf>& leaves, const uint32_t* place,
+                   std::vector<Owned>* outputs) {
+  MeshPlan& mesh = *plan.mesh;
+  const Owned made = run_on_mesh(mesh, operands_of(plan, leaves, place));
+  if (!made) return false;
+  for (const int64_t index : mesh.donated) {
+    const Leaf& leaf = leaf_at(leaves, place, static_cast<size_t>(index));
+    if (leaf.kind == LeafKind::kArray) drop_content(reinterpret_cast<ArrayObject*>(leaf.object));
+  }
+  for (size_t i = 0; i < outputs->size(); ++i) {
+    if (plan.outputs[i] < 0) continue;
+    const auto r = static_cast<size_t>(plan.outputs[i]);
+    if (!((*outputs)[i] = result_on_mesh(mesh, made.get(), r, plan.weak_types[i]))) return false;
+  }
+  return true;
+}
+
 // --- Construction --------------------------------------------------------------------------------
 
 bool read_indices(PyObject* sequence, const char* what, std::vector<int64_t>* indices) {
@@ -84,8 +103,37 @@ bool read_indices(PyObject* sequence, const char* what, std::vector<int64_t>* in
   return true;
 }
 
+// Whether what is said of a mesh goes with the rest, whose leaves it counts; false with an error set.
+bool check_mesh_plan(Plan* plan) {
+  const MeshPlan& mesh = *plan->mesh;
+  if (mesh.devices < 1 || mesh.inputs.size() != plan->kept.size() || !plan->constants.empty()) {
+    PyErr_Format(PyExc_ValueError, "a mesh of %zd devices here has shardings for %zu of %zu inputs",
+                 mesh.devices, mesh.inputs.size(), plan->kept.size());
+    return false;
+  }
+  for (const int64_t index : mesh.donated) {
+    if (index < 0) {
+      PyErr_SetString(PyExc_ValueError, "donated holds a negative leaf index");
+      return false;
+    }
+    plan->leaf_count = std::max(plan->leaf_count, static_cast<size_t>(index) + 1);
+  }
+  for (const int64_t output : plan->outputs) {
+    if (output >= static_cast<int64_t>(mesh.outputs.size())) {
+      PyErr_Format(PyExc_ValueError, "outputs names result %lld of %zu",
+                   static_cast<long long>(output), mesh.outputs.size());
+      return false;
+    }
+  }
+  return true;
+}
+
 bool read_plan(PyObject* kept, PyObject* constants, PyObject* out_tree, PyObject* weak_types,
-               PyObject* outputs, Plan* plan) {
+               PyObject* outputs, PyObject* mesh, Plan* plan) {
+  if (mesh != Py_None) {
+    plan->mesh = std::make_unique<MeshPlan>();
+    if (!read_mesh_plan(mesh, plan->mesh.get())) return false;
+  }
   std::vector<int64_t> kept_indices;
   if (!read_indices(kept, "kept is a sequence of leaf indices", &kept_indices)) return false;
   for (const int64_t index : kept_indices) {
@@ -127,6 +175,7 @@ bool read_plan(PyObject* kept, PyObject* constants, PyObject* out_tree, PyObject
       return false;
     }
   }
+  if (plan->mesh != nullptr && !check_mesh_plan(plan)) return false;
   plan->weak_types.resize(plan->outputs.size());
   if (weak_types != Py_None) {
     const Owned flags(PySequence_Fast(weak_types, "weak_types is a sequence of bool"));
@@ -145,14 +194,15 @@ bool read_plan(PyObject* kept, PyObject* constants, PyObject* out_tree, PyObject
 
 PyObject* fast_path_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   static const char* const names[] = {"executable", "kept",    "consts", "out_tree",
-                                      "weak_types", "outputs", nullptr};
+                                      "weak_types", "outputs", "mesh",   nullptr};
   PyObject *executable, *kept, *constants = nullptr, *out_tree = nullptr;
-  PyObject *weak_types = Py_None, *outputs = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|O$OOO", const_cast<char**>(names), &executable,
-                                   &kept, &constants, &out_tree, &weak_types, &outputs)) {
+  PyObject *weak_types = Py_None, *outputs = Py_None, *mesh = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|O$OOOO", const_cast<char**>(names),
+                                   &executable, &kept, &constants, &out_tree, &weak_types, &outputs,
+                                   &mesh)) {
     return nullptr;
   }
-  if (!PyCallable_Check(executable) || out_tree == nullptr) {
+  if ((mesh == Py_None && !PyCallable_Check(executable)) || out_tree == nullptr) {
     PyErr_SetString(PyExc_TypeError, "FastPathEntry needs an executable and an out_tree");
     return nullptr;
   }
@@ -160,7 +210,7 @@ PyObject* fast_path_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   auto plan = std::make_unique<Plan>();
   plan->executable = Owned::share(executable);
   if (!none || !read_plan(kept, constants == nullptr ? none.get() : constants, out_tree, weak_types,
-                          outputs, plan.get())) {
+                          outputs, mesh, plan.get())) {
     return nullptr;
   }
   PyObject* self = type->tp_alloc(type, 0);
@@ -256,7 +306,6 @@ bool check_plan(const Plan& plan, const std::vector<Leaf>& leaves, const uint32_
 }
 
 PyObject* run_plan(const Plan& plan, const std::vector<Leaf>& leaves, const uint32_t* place) {
-  const std::vector<Leaf> operands = operands_of(plan, leaves, place);
   std::vector<Owned> outputs(plan.outputs.size());
   ExecutableObject* const executable = native(plan);
   const Owned placement = executable == nullptr
@@ -270,6 +319,10 @@ PyObject* run_plan(const Plan& plan, const std::vector<Leaf>& leaves, const uint
     if (!(outputs[i] = Owned(passed_through(array.get(), plan.weak_types[i], placement.get()))))
       return nullptr;
   }
+  if (plan.mesh != nullptr) {
+    return run_mesh_plan(plan, leaves, place, &outputs) ? plan.tree.build(outputs) : nullptr;
+  }
+  const std::vector<Leaf> operands = operands_of(plan, leaves, place);
   if (executable != nullptr) {
     std::vector<Ref<Buffer>> results;
     if (!execute(executable, operands.data(), operands.size(), &results)) return nullptr;

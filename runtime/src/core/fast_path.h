@@ -1,9 +1,11 @@
 // fast_path.h -- FastPathEntry: from the flat leaves of a call to its result.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "core/executable.h"
+#include "core/mesh_plan.h"
 #include "core/tree.h"
 
 namespace lamina {
@@ -16,6 +18,7 @@ struct Plan {
   std::vector<int64_t> outputs;  // index of a result, or ~i for leaf i passed through
   std::vector<bool> weak_types;
   OutputTree tree;
+  std::unique_ptr<MeshPlan> mesh;  // of programs that devices run together
   size_t leaf_count = 0;  // least number of leaves it can serve
 };
 

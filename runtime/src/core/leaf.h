@@ -36,8 +36,8 @@ inline PyObject* placement_of(const Leaf& leaf) {
   return on_host ? array->sharding : nullptr;
 }
 
-// The same, where that is one device: results of calls with it are there, too. Of more devices
-// calls are Python's to serve.
+// The same, where that is one device: results of calls with it are there, too. Over a mesh the
+// program says where they are.
 inline PyObject* single_placement_of(const Leaf& leaf) {
   PyObject* const placement = placement_of(leaf);
   return placement != nullptr && Py_TYPE(placement) == single_device_type ? placement : nullptr;

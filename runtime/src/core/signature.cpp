@@ -208,7 +208,7 @@ void CallScanner::leaf_words(const Leaf& leaf) {
   const int device = leaf.kind == LeafKind::kArray
                          ? device_number(reinterpret_cast<ArrayObject*>(leaf.object)->buffer)
                          : -1;
-  PyObject* const placement = single_placement_of(leaf);
+  PyObject* const placement = placement_of(leaf);
   signature_.words.push_back(
       kLeaf | static_cast<uint64_t>(leaf.dtype) << 8 | static_cast<uint64_t>(leaf.weak_type) << 16 |
       static_cast<uint64_t>(placement != nullptr) << kPlacedBit |
