@@ -4,12 +4,14 @@
 
 Three things are measured on this machine: one process's step without its collectives, what a message between
 two processes takes (latency, and bytes a second), and the step itself in 1, 2 and 4 processes. The
-collectives are those of the compiled program; what each takes is what the runtime does for it
+collectives, and what is computed beside each, are those of the compiled program's plan, which begins some
+early (passes/planning/overlap.py); what each takes is what the runtime does for it
 (runtime/src/cpu/collective_exchange.cpp): so many messages one after the other, so many bytes. By default the
 large machines of the table have this one's messages; --latency and --bandwidth are those of a network.
 
 Each process has the same part of the batch and a core of its own (weak scaling). Where processes share
-cores, as four do on two here, they compute in turns.
+cores, as four do on two here, they compute in turns. Between processes of one machine messages are work of the
+same cores, so that nothing is hidden beside what they compute; a network carries them by itself.
 """
 
 from __future__ import annotations
@@ -19,7 +21,6 @@ import json
 import math
 import os
 import re
-import statistics
 import subprocess
 import sys
 import time
@@ -50,10 +51,12 @@ class Messages(NamedTuple):
 
 
 class Collective(NamedTuple):
-    """One of a program: what it is, and the bytes of a device's operand."""
+    """One of a program: what it is, the bytes of a device's operand, and the share of what a step computes that is
+    computed between its beginning and its end."""
 
     kind: str
     size: int
+    beside: float = 0.0
 
     def seconds(self, ranks: int, messages: Messages) -> float:
         """Among so many processes, as the runtime does it."""
@@ -74,7 +77,7 @@ class Collective(NamedTuple):
 
 
 def collectives_of(text: str) -> list[Collective]:
-    """Those of a compiled program (as_text("optimized")), outside of loops."""
+    """Those of a text of StableHLO."""
     names = (
         "all_reduce|all_gather|reduce_scatter|all_to_all|collective_permute|collective_broadcast"
     )
@@ -86,6 +89,41 @@ def collectives_of(text: str) -> list[Collective]:
     return found
 
 
+def planned_collectives(planned: str) -> list[Collective]:
+    """Those of a compiled program (as_text("planned")) outside of loops, and what its plan computes beside each."""
+    from lamina.backends.cost import Counter
+    from lamina.dialects.context import parse
+    from lamina.runtime.executable import estimated_seconds
+
+    begin = planned.index("module @kernels")
+    kernels = planned[begin : planned.index("\n  }\n", begin) + len("\n  }\n")]
+    bodies = {body.partition("(")[0]: body for body in kernels.split("func.func private @")[1:]}
+    main = planned[planned.index("@main") : begin]
+    calls = [
+        (name, "lamina.begun" in attributes)
+        for name, attributes in re.findall(r"call @(\w+)\([^)]*\)( \{[^}]*\})? :", main)
+    ]
+    module = parse(kernels)
+    counter = Counter(module)
+    seconds = {
+        name: estimated_seconds(counter.kernel(name).as_dict()) for name in counter.functions
+    }
+    found: list[Collective] = []
+    total, begun = 0.0, None
+    for name, is_begun in calls:
+        if name == "lamina_collective_end":
+            begun = None
+        elif said := collectives_of(bodies.get(name, "")):
+            found += said
+            begun = len(found) - 1 if is_begun else None
+        else:
+            took = seconds.get(name, 0.0)
+            total += took
+            if begun is not None:
+                found[begun] = found[begun]._replace(beside=found[begun].beside + took)
+    return [each._replace(beside=each.beside / total) if total else each for each in found]
+
+
 def step_seconds(
     compute: float,
     parts: list[Collective],
@@ -93,13 +131,20 @@ def step_seconds(
     messages: Messages,
     cores: int | None = None,
 ) -> float:
-    """Of a step in so many processes, which compute in turns where there are fewer cores."""
-    turns = 1.0 if cores is None else max(1.0, ranks / cores)
-    return compute * turns + sum(each.seconds(ranks, messages) for each in parts)
+    """Of a step in so many processes of this machine, which compute in turns where there are fewer cores; or (None) of
+    machines with a network, where what is computed beside a collective hides it."""
+    if cores is not None:
+        turns = max(1.0, ranks / cores)
+        return compute * turns + sum(each.seconds(ranks, messages) for each in parts)
+    return compute + sum(_not_hidden(each, compute, ranks, messages) for each in parts)
+
+
+def _not_hidden(each: Collective, compute: float, ranks: int, messages: Messages) -> float:
+    return max(0.0, each.seconds(ranks, messages) - each.beside * compute)
 
 
 def half_efficient(compute: float, parts: list[Collective], messages: Messages) -> int | None:
-    """The processes from which on half of a step goes into collectives; None up to the last of RANKS."""
+    """The processes from which on a step waits for collectives half of its time; None up to the last of RANKS."""
     for ranks in range(2, RANKS[-1] + 1):
         if step_seconds(compute, parts, ranks, messages) > 2 * compute:
             return ranks
@@ -109,22 +154,23 @@ def half_efficient(compute: float, parts: list[Collective], messages: Messages) 
 # --- What is measured -----------------------------------------------------------------------------
 
 
-def _median(run: Callable[[], object], repeats: int = REPEATS) -> float:
+def _least(run: Callable[[], object], repeats: int = REPEATS) -> float:
+    """Seconds of the fastest run: what others do on the machine is not of the model."""
     run()
     times = []
     for _ in range(repeats):
         begin = time.perf_counter()
         run()
         times.append(time.perf_counter() - begin)
-    return statistics.median(times)
+    return min(times)
 
 
-def _network(library: Any, ranks: int, sums: bool) -> tuple[Any, tuple[Any, ...]]:
-    """A step of a network whose layers are the same everywhere, and its arguments."""
+def _network(library: Any, ranks: int, shared: bool) -> tuple[Any, tuple[Any, ...]]:
+    """A step of a network whose layers are the same everywhere, and its arguments: the batch is spread over the
+    processes or (not shared) each has one of its own."""
     import numpy as np
 
-    jnp, lax, spec = library.numpy, library.lax, library.P("i")
-    mesh = library.make_mesh((ranks,), ("i",))
+    jnp = library.numpy
 
     def loss(weights: Any, x: Any) -> Any:
         for w in weights:
@@ -133,25 +179,22 @@ def _network(library: Any, ranks: int, sums: bool) -> tuple[Any, tuple[Any, ...]
 
     def step(weights: Any, x: Any) -> Any:
         grads = library.grad(loss)(weights, x)
-        if sums:
-            grads = [lax.pmean(g, "i") for g in grads]
         return [w - np.float32(0.01) * g for w, g in zip(weights, grads)]
 
-    whole = library.P()
-    mapped = library.shard_map(
-        step, mesh=mesh, in_specs=(whole, spec), out_specs=whole, check_vma=False
-    )
     random = np.random.default_rng(0)
     weights = [
         0.02 * random.standard_normal((WIDTH, WIDTH)).astype(np.float32) for _ in range(LAYERS)
     ]
-    x = random.standard_normal((BATCH * ranks, WIDTH)).astype(np.float32)
+    x = random.standard_normal((BATCH * (ranks if shared else 1), WIDTH)).astype(np.float32)
+    if not shared:
+        return library.jit(step), (list(map(jnp.asarray, weights)), jnp.asarray(x))
+    mesh = library.make_mesh((ranks,), ("i",), axis_types=(library.sharding.AxisType.Auto,))
     put = library.device_put
     arguments = (
-        put(weights, library.NamedSharding(mesh, whole)),
-        put(x, library.NamedSharding(mesh, spec)),
+        put(weights, library.NamedSharding(mesh, library.P())),
+        put(x, library.NamedSharding(mesh, library.P("i"))),
     )
-    return library.jit(mapped), arguments
+    return library.jit(step), arguments
 
 
 def _measured() -> dict[str, Any]:
@@ -163,12 +206,12 @@ def _measured() -> dict[str, Any]:
     lamina.distributed.initialize()
     ranks = lamina.process_count()
     found: dict[str, Any] = {}
-    for name, sums in (("step", True), ("compute", False)):
-        program, arguments = _network(lamina, ranks, sums)
-        found[name] = _median(lambda p=program, a=arguments: lamina.block_until_ready(p(*a)))
-        if sums:
-            text = program.lower(*arguments).compile().as_text("optimized")
-            found["collectives"] = collectives_of(text)
+    for name, shared in (("step", True), ("compute", False)):
+        program, arguments = _network(lamina, ranks, shared)
+        found[name] = _least(lambda p=program, a=arguments: lamina.block_until_ready(p(*a)))
+        if shared and ranks > 1:
+            compiled = program.lower(*arguments).compile()
+            found["collectives"] = planned_collectives(compiled.as_text("planned"))
     if ranks == 2:
         mesh = lamina.make_mesh((2,), ("i",))
         spec, hops = lamina.P("i"), 40
@@ -187,7 +230,7 @@ def _measured() -> dict[str, Any]:
                 np.zeros(size // 4 * 2, np.float32), lamina.NamedSharding(mesh, spec)
             )
             program = lamina.jit(mapped)
-            found[name] = _median(lambda p=program, x=x: p(x).block_until_ready()) / hops
+            found[name] = _least(lambda p=program, x=x: p(x).block_until_ready()) / hops
     return found
 
 
@@ -222,6 +265,10 @@ def main(arguments: list[str] | None = None) -> None:
     cores = len(os.sched_getaffinity(0))
     megabytes = sum(each.size for each in parts) / 1e6
     print(f"a step computes {compute * 1e3:.1f} ms; {len(parts)} collectives of {megabytes:.1f} MB")
+    early = [each for each in parts if each.beside]
+    print(
+        f"{len(early)} of them are begun early, beside {sum(e.beside for e in early):.0%} of what is computed"
+    )
     print(f"a message takes {here.latency * 1e6:.1f} us and {here.bandwidth / 1e9:.1f} GB/s\n")
     print("ranks   measured    modelled     off")
     rows: list[dict[str, Any]] = []
@@ -231,17 +278,20 @@ def main(arguments: list[str] | None = None) -> None:
         rows.append({"ranks": ranks, "measured": was, "modelled": said})
         print(f"{ranks:5}  {was * 1e3:6.2f} ms   {said * 1e3:6.2f} ms   {said / was - 1:+5.0%}")
     far = Messages(given.latency or here.latency, given.bandwidth or here.bandwidth)
-    print("\nranks       step   efficiency   latency   bytes")
+    print("\nranks       step   efficiency   latency   bytes   hidden")
     for ranks in RANKS:
         total = step_seconds(compute, parts, ranks, far)
         waits = step_seconds(0, parts, ranks, Messages(far.latency, math.inf))
         moves = step_seconds(0, parts, ranks, Messages(0, far.bandwidth))
-        rows.append({"ranks": ranks, "step": total, "latency": waits, "bytes": moves})
-        shares = f"{waits / total:8.0%}  {moves / total:6.0%}"
+        hidden = compute + waits + moves - total
+        rows.append(
+            {"ranks": ranks, "step": total, "latency": waits, "bytes": moves, "hidden": hidden}
+        )
+        shares = f"{waits / total:8.0%}  {moves / total:6.0%}  {hidden / total:7.0%}"
         print(f"{ranks:5}  {total * 1e3:6.2f} ms   {compute / total:10.0%}  {shares}")
     half = half_efficient(compute, parts, far)
     print(
-        f"\nhalf of the step goes into collectives from {half or 'more than all of these'} processes on"
+        f"\na step waits for collectives half of its time from {half or 'more than all of these'} processes on"
     )
     if given.out:
         about = {"cores": cores, "latency": here.latency, "bandwidth": here.bandwidth}

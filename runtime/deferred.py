@@ -15,7 +15,7 @@ def is_for_gpu(artifact: Artifact) -> bool:
 
 
 class DeferredProgram:
-    """An artifact that is loaded when it is called: for a GPU, onto the first one, or for a processor
+    """An artifact that is loaded when it is called: for a GPU, onto this process's first, or for a processor
     that this machine does not have, where that fails."""
 
     def __init__(self, artifact: Artifact, load: Callable[[], _runtime.Executable]) -> None:

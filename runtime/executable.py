@@ -70,7 +70,7 @@ def load(
 
     callbacks  the functions that the code calls by their positions here.
     device     the number of the GPU, for a program for one; without it, such a program is loaded
-               when it is called.
+               when it is called, on this process's first.
 
     Equal artifacts without callbacks give the same Executable while it is among those used last.
 
@@ -84,10 +84,11 @@ def load(
 
     @functools.cache
     def on_first() -> _runtime.Executable:
+        from lamina.runtime import processes
         from lamina.runtime.cuda import check_runs
 
         check_runs(artifact)
-        return _loaded_on(artifact, callbacks, 0)
+        return _loaded_on(artifact, callbacks, processes.current().own_gpu())
 
     return DeferredProgram(artifact, on_first)
 

@@ -59,6 +59,17 @@ class Processes(NamedTuple):
             return number
         return self.first_gpu(self.rank) + self.gpus[self.rank].index(number)
 
+    def own_gpu(self) -> int:
+        """The driver's number of this process's first GPU. Raises RuntimeError where other processes have them all."""
+        if not self.gpus:
+            return 0
+        if not self.gpus[self.rank]:
+            raise RuntimeError(
+                f"process {self.rank} has no GPU of its own: other processes have those that it sees "
+                "(initialize(local_device_ids=...) says which are whose)"
+            )
+        return self.gpus[self.rank][0]
+
     def first_device(self) -> int:
         """The number of this process's first device."""
         return sum(self.devices[: self.rank])

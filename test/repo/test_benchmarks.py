@@ -209,7 +209,7 @@ def test_the_model_of_many_processes_counts_messages_and_bytes(monkeypatch):
       %s = stablehlo.add %a, %b : tensor<f32>
     }) : (tensor<f32>) -> tensor<f32>
     %1 = "stablehlo.all_gather"(%y) <{all_gather_dim = 0 : i64}> : (tensor<1x16x64xbf16>) -> tensor<4x16x64xbf16>"""
-    assert scale.collectives_of(text) == [("all_reduce", 4), ("all_gather", 2048)]
+    assert scale.collectives_of(text) == [("all_reduce", 4, 0), ("all_gather", 2048, 0)]
     one_us, a_gb = scale.Messages(1e-6, math.inf), scale.Messages(0, 1e9)
     small, large = scale.Collective("all_reduce", 4), scale.Collective("all_reduce", 1 << 20)
     times = [round(small.seconds(ranks, one_us) * 1e6) for ranks in (1, 2, 4, 5, 4096)]
@@ -217,3 +217,47 @@ def test_the_model_of_many_processes_counts_messages_and_bytes(monkeypatch):
     assert round(large.seconds(64, one_us) * 1e6) == 2 * 63
     assert math.isclose(large.seconds(64, a_gb), 2 * 63 / 64 * (1 << 20) / 1e9)
     assert scale.half_efficient(1e-3, [large], one_us) == 502  # 2 * 501 us
+
+
+def test_the_model_of_many_processes_reads_the_overlap_from_the_plan(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks import scale
+
+    of, both = "tensor<1024xf32>", "(memref<1024xf32>, memref<1024xf32>) -> ()"
+    twice = f"""    func.func private @twice(%a: {of}) -> {of} attributes {{lamina.kind = "loop"}} {{
+      %r = stablehlo.add %a, %a : {of}
+      return %r : {of}
+    }}
+"""
+    sums = f"""    func.func private @sums(%a: {of}) -> {of} attributes {{lamina.kind = "library"}} {{
+      %r = "stablehlo.all_reduce"(%a) <{{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}}> ({{
+      ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+        %s = stablehlo.add %x, %y : tensor<f32>
+        stablehlo.return %s : tensor<f32>
+      }}) : ({of}) -> {of}
+      return %r : {of}
+    }}
+"""
+    planned = f"""module @jit_step {{
+  func.func public @main(%a: memref<1024xf32>, %b: memref<1024xf32>) {{
+    call @twice(%a, %b) : {both}
+    call @sums(%a, %b) {{lamina.begun}} : {both}
+    call @twice(%a, %b) : {both}
+    call @twice(%a, %b) : {both}
+    call @lamina_collective_end() : () -> ()
+    call @sums(%a, %b) : {both}
+    call @twice(%a, %b) : {both}
+    return
+  }}
+  module @kernels {{
+{twice}{sums}  }}
+  func.func private @twice{both}
+  func.func private @sums{both}
+  func.func private @lamina_collective_end()
+}}"""
+    begun, waited_for = scale.planned_collectives(planned)
+    assert begun == ("all_reduce", 4096, 0.5) and waited_for == ("all_reduce", 4096, 0.0)
+    messages = scale.Messages(1e-3, math.inf)
+    assert math.isclose(scale.step_seconds(1.0, [begun], 2, messages), 1.0)  # all of it is hidden
+    assert math.isclose(scale.step_seconds(1.0, [begun], 2, messages, cores=2), 1.001)
+    assert math.isclose(scale.step_seconds(1e-3, [begun, waited_for], 2, messages), 2.5e-3)

@@ -9,7 +9,7 @@ from time import perf_counter as clock
 from typing import TYPE_CHECKING, Any
 
 from lamina import config, guards, log_lines, monitoring, value_checks
-from lamina.array import Device, gpu_here
+from lamina.array import Device, first_gpu
 from lamina.core import current_mesh, garbage, tree
 from lamina.core.jaxpr import ClosedJaxpr
 from lamina.core.placed import is_undecided
@@ -79,7 +79,7 @@ class Program(Record, frozen=False):
         program = self.executable
         if isinstance(program, DeferredProgram):
             self.executable = program.executable()
-            self.device = gpu_here(0) if program.on_gpu else None
+            self.device = first_gpu() if program.on_gpu else None
         return self.entry(out_tree)(leaves)
 
 
