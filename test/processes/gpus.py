@@ -66,6 +66,8 @@ def main(folder: Path) -> None:
                 lines.append(f"{number} of {shard.device}: {data}")
         lines.append(f"loss of {rank}: {float(value):.5f}")
         own = [d.gpu_number for d in lamina.local_devices(backend="cuda")]
+        ahead = lamina.jit(lambda x: x + 1).lower(x).compile(target="cuda:sm_90a")  # loaded when it is called
+        assert ahead(x).device == lamina.local_devices(backend="cuda")[0] and np.array_equal(ahead(x), x + 1)
         print("\n".join(lines), file=open(folder / f"found-{rank}", "w"))
         for each in processes.tell_all("the GPUs", own):
             print(each) if rank == 0 else None

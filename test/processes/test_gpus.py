@@ -46,8 +46,11 @@ def test_gpus_are_dealt_to_processes() -> None:
     together = Processes(1, (1, 1), ((0, 1), (2, 3)))
     assert [together.of_gpu(gpu) for gpu in range(4)] == [0, 0, 1, 1]
     assert [together.number_of_gpu(gpu) for gpu in (2, 3)] == [2, 3] and together.gpu_of_number(3) == 3
+    assert together.own_gpu() == 2 and Processes(0, ()).own_gpu() == 0
     with pytest.raises(ValueError, match="cuda:1 is a GPU of process 0, and this is process 1"):
         together.number_of_gpu(1)
+    with pytest.raises(RuntimeError, match="process 1 has no GPU of its own"):
+        Processes(1, (1, 1), ((0, 1), ())).own_gpu()
 
 
 @pytest.mark.skipif(missing() is not None, reason="needs lamina[sharding]")

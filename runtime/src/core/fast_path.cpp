@@ -103,7 +103,8 @@ bool read_indices(PyObject* sequence, const char* what, std::vector<int64_t>* in
   return true;
 }
 
-// Whether what is said of a mesh goes with the rest, whose leaves it counts; false with an error set.
+// Whether what is said of a mesh goes with the rest, whose leaves it counts; false with an error
+// set.
 bool check_mesh_plan(Plan* plan) {
   const MeshPlan& mesh = *plan->mesh;
   if (mesh.devices < 1 || mesh.inputs.size() != plan->kept.size() || !plan->constants.empty()) {

@@ -19,7 +19,7 @@ struct Plan {
   std::vector<bool> weak_types;
   OutputTree tree;
   std::unique_ptr<MeshPlan> mesh;  // of programs that devices run together
-  size_t leaf_count = 0;  // least number of leaves it can serve
+  size_t leaf_count = 0;           // least number of leaves it can serve
 };
 
 struct FastPathObject {

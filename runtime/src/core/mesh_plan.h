@@ -30,8 +30,8 @@ struct MeshPlan {
 // Reads `given`; false with a Python error set.
 bool read_mesh_plan(PyObject* given, MeshPlan* plan);
 
-// Runs the program, whose inputs[i] is the leaf operands[i]: for each device what it made, a list of
-// lists. Null with a Python error set.
+// Runs the program, whose inputs[i] is the leaf operands[i]: for each device what it made, a list
+// of lists. Null with a Python error set.
 Owned run_on_mesh(MeshPlan& plan, const std::vector<Leaf>& operands);
 
 // Result `index` of such a run as an array over the mesh; null with a Python error set.
