@@ -7,28 +7,32 @@ import os
 import struct
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import IO
 
 _HEAD = struct.Struct("<Q")
 # The package `lamina` itself would import the frontend.
 _START = """import sys, types
 sys.path[:] = {path!r}
-sys.modules["lamina"] = types.ModuleType("lamina")
-sys.modules["lamina"].__path__ = {package!r}
+for name, folders in {packages!r}.items():
+    sys.modules[name] = types.ModuleType(name)
+    sys.modules[name].__path__ = folders
 from {module} import main
 main()
 """
 
 
-def start(module: str, errors: IO[bytes] | None = None) -> subprocess.Popen[bytes]:
+def start(
+    module: str, errors: IO[bytes] | None = None, passed_over: Sequence[str] = ()
+) -> subprocess.Popen[bytes]:
     """An interpreter that runs the function `main` of a module of lamina's, with pipes for its input and
-    output. What it writes to its standard error goes to a file, or nowhere. Raises OSError where none
-    can be started."""
+    output. What it writes to its standard error goes to a file, or nowhere. Of the packages `passed_over`, as of lamina
+    itself, modules are imported without what the package imports. Raises OSError where none can be started."""
     if not sys.executable:
         raise OSError("Python does not say where its interpreter is (sys.executable)")
-    package = list(sys.modules["lamina"].__path__)
+    packages = {name: list(sys.modules[name].__path__) for name in ("lamina", *passed_over)}
     return subprocess.Popen(
-        [sys.executable, "-c", _START.format(path=sys.path, package=package, module=module)],
+        [sys.executable, "-c", _START.format(path=sys.path, packages=packages, module=module)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL if errors is None else errors,

@@ -145,7 +145,9 @@ class _Process:
     def __init__(self) -> None:
         self._errors = tempfile.TemporaryFile()
         self._lines: list[str] = []
-        self._child = start("lamina.partitioning.shardy.service", self._errors)
+        self._child = start(
+            "lamina.partitioning.shardy.service", self._errors, ["lamina.partitioning"]
+        )
 
     def is_there(self) -> bool:
         """Whether the process has not ended."""

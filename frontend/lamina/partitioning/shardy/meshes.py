@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import product
 from math import prod
 from typing import Any
 
-import numpy as np
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import sdy, stablehlo
 
@@ -21,10 +21,10 @@ class Mesh:
 
     def __init__(self, sizes: dict[str, int], devices: list[int]) -> None:
         self.sizes = sizes
-        self.devices = np.array(devices if devices else range(prod(sizes.values())))
+        self.devices = devices or list(range(prod(sizes.values())))
 
-    def rows(self, axes: list[list[tuple[str, int, int]]]) -> tuple[np.ndarray, list[int]]:
-        """The devices, in an array of one dimension for each list of axes and a last one for all other
+    def rows(self, axes: list[list[tuple[str, int, int]]]) -> tuple[list[int], list[int]]:
+        """The devices, in the order of an array of one dimension for each list of axes and a last one for all other
         axes, and the sizes of its dimensions. An axis is a name, the product of the sizes before it in
         the axis of this name, and its size."""
         cuts: dict[str, set[int]] = {name: {1, size} for name, size in self.sizes.items()}
@@ -43,8 +43,9 @@ class Mesh:
             dims.append(prod(pieces[i][2] for i in within))
         rest = [i for i in range(len(pieces)) if i not in taken]
         dims.append(prod(pieces[i][2] for i in rest))
-        grid = self.devices.reshape([size for *_, size in pieces])
-        return grid.transpose(taken + rest).reshape(dims), dims
+        steps = [prod(size for *_, size in pieces[i + 1 :]) for i in range(len(pieces))]
+        along = [range(0, steps[i] * pieces[i][2], steps[i]) for i in taken + rest]
+        return [self.devices[sum(at)] for at in product(*along)], dims
 
 
 def _axis(attribute: Any, of: Any, sizes: dict[str, int]) -> tuple[str, int, int]:
@@ -87,14 +88,14 @@ def _tiles(sharding: Any, devices: int) -> _Row:
         for one in sharding.dimension_shardings
     ]
     unreduced = [_axis(axis, sdy, mesh.sizes) for axis in sharding.unreduced_axes]
-    grid, dims = mesh.rows([*axes, unreduced])
+    ids, dims = mesh.rows([*axes, unreduced])
     *tiles, terms, copies = dims
     if prod(tiles) * terms == 1:
         return _WHOLE
     combiner = str(sharding.reduction_op).upper() if terms > 1 else ""
     names = [[name for name, _, _ in dimension] for dimension in axes]
     summed = [name for name, _, _ in unreduced]
-    return tiles, copies, grid.reshape(-1).tolist(), terms, combiner, names, summed
+    return tiles, copies, ids, terms, combiner, names, summed
 
 
 def write_groups_out(module: Any) -> None:
@@ -105,6 +106,10 @@ def write_groups_out(module: Any) -> None:
             continue
         given: Any = stablehlo.ReplicaGroupMeshAxesAttr(op.attributes[name])
         mesh = mesh_of(given.mesh, stablehlo)
-        grid, dims = mesh.rows([[_axis(axis, stablehlo, mesh.sizes) for axis in given.axes]])
-        groups = np.ascontiguousarray(grid.reshape(dims).T, dtype=np.int64)
-        op.attributes[name] = ir.DenseIntElementsAttr.get(groups)
+        ids, (_, count) = mesh.rows([[_axis(axis, stablehlo, mesh.sizes) for axis in given.axes]])
+        op.attributes[name] = table([ids[group::count] for group in range(count)])
+
+
+def table(rows: list[list[int]]) -> Any:
+    """An attribute of rows of numbers, of which there is one at least."""
+    return ir.Attribute.parse(f"dense<{rows}> : tensor<{len(rows)}x{len(rows[0])}xi64>")

@@ -89,7 +89,7 @@ class _One:
         self._symbols: dict[str, str] = {}
         of_order: dict[tuple[int, ...], str] = {}
         for symbol, mesh in meshes.items():
-            order = tuple(mesh.devices.tolist())
+            order = tuple(mesh.devices)
             if order not in of_order:
                 of_order[order] = self._declare(module, order)
             self._symbols[symbol] = of_order[order]

@@ -23,7 +23,12 @@ import signal
 import sys
 
 from lamina.dialects.processes import read_message, write_message
-from lamina.partitioning.shardy.passes import Refused, partitioned
+
+# jaxlib's bindings do without NumPy where there is none, and so does what is here: importing it would be two fifths
+# of the time that this process takes to start.
+sys.modules["numpy"] = None  # type: ignore[assignment]
+
+from lamina.partitioning.shardy.passes import Refused, partitioned  # noqa: E402
 
 
 def main() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo
 
+from lamina.partitioning.shardy.meshes import table
 from lamina.partitioning.shardy.ops import CALL, MANUAL, walk
 
 _ONCE = "lamina.once"
@@ -68,7 +68,7 @@ def make_calls_once(module: Any, devices: int) -> None:
         del call.attributes[_ONCE]
         results = [result for result in call.results if _is_array(result)]
         types = [result.type for result in results]
-        everyone = ir.DenseIntElementsAttr.get(np.arange(devices, dtype=np.int64)[None])
+        everyone = table([list(range(devices))])
         with ir.InsertionPoint(call), call.location:
             zero = _zeros(ir.RankedTensorType.get([], ir.IntegerType.get_unsigned(32)))
             first = stablehlo.compare(
