@@ -11,11 +11,14 @@ from lamina.passes.kernels.cpu.gemm.contraction_blocks import DEPTH
 from lamina.passes.kernels.cpu.gemm.prologue import Copied, Prologue
 from lamina.passes.kernels.cpu.gemm.register_blocks import Factor
 from lamina.passes.linalg.analysis.structure import coefficient
+from lamina.passes.memref.place_temporaries import PlaceTemporaries
 from lamina.records import Record
 
 # Of the second cache, where all have to stay: what a task makes at a time, sums that it keeps beside, and sums that
 # grow in the result, where panels are but copied.
 _PANEL, _TILE, _COPIED_TILE = 1 / 16, 1 / 8, 1 / 2
+# Of the stack of a task, where panels are, and the sums that an epilogue reads beside them.
+_PANEL_ALONE, _PANEL_BESIDE, _TILE_BESIDE = 1 / 2, 5 / 16, 5 / 8
 _FEW_TASKS, _ENOUGH_TASKS = 4, 16  # shape
 _MOST_ROWS = 128  # shape: that a task makes of a factor
 _MOST_COPIED_ROWS = 1024  # shape: for which a task copies panels of the other factor
@@ -66,7 +69,10 @@ def _panels_of(
     extents = contraction.generic.extents
     rows, columns = extents[contraction.row], extents[contraction.column]
     cache = machine_of(contraction.generic.op).l2_bytes
-    tile = int(_TILE * cache)
+    stack = PlaceTemporaries.task_bytes
+    tile, panel = int(_TILE * cache), min(int(_PANEL * cache), int(_PANEL_ALONE * stack))
+    if has_epilogue:
+        tile, panel = min(tile, int(_TILE_BESIDE * stack)), min(panel, int(_PANEL_BESIDE * stack))
     if all(isinstance(prologues[factor], Copied) for factor in made):
         rows = _even(rows, _MOST_COPIED_ROWS)
         if not has_epilogue:
@@ -92,7 +98,7 @@ def _panels_of(
     if is_large and tasks < _FEW_TASKS:
         return None
     line = sum(columns if factor == contraction.b else rows for factor in made) * size
-    depth = _depth(terms, min(DEPTH, int(_PANEL * cache) // line))
+    depth = _depth(terms, min(DEPTH, panel // line))
     sums = positions * rows * columns * size
     if depth < min(terms, _LEAST_DEPTH) or (depth < terms and sums > tile):
         return None
