@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from lamina.backends.cost import Counter, note_trip_counts
 from lamina.backends.cpu.entry import entry_text
 from lamina.backends.cpu.kernel import KernelObject, compile_kernel
-from lamina.backends.effort import note_little_work
+from lamina.backends.effort import note_work
 from lamina.backends.hlo_text import hlo_text
 from lamina.backends.pipelines import (
     CUDA_FUSE,
@@ -153,7 +153,7 @@ def run_fuse(module: ir.Module, watch: Instrumentation, kind: str = "cpu") -> Co
     _pipeline(passes).run(module)
     counter = Counter(module)
     if kind == "cpu":
-        note_little_work(module, counter)
+        note_work(module, counter)
     _dump(watch, "fused", module, passes)
     return counter
 

@@ -15,7 +15,7 @@ from lamina.backends.cpu.control import control_kernel
 from lamina.backends.cpu.generate import generating
 from lamina.backends.cpu.in_step import in_step
 from lamina.backends.cpu.libraries import WRITTEN_IN_VECTORS, library_kernel
-from lamina.backends.effort import WORK
+from lamina.backends.effort import LITTLE, MUCH, WORK
 from lamina.backends.kernel_source import module_of, symbol_of, text_without_name
 from lamina.backends.llvm_codegen import (
     FAST,
@@ -117,7 +117,7 @@ def _lowering(
     streams = _streams(function)
     written = library_kernel(function, symbol, target)
     calls_library = written is not None
-    of_vectors = in_order = control_of_vectors = False
+    of_vectors = in_order = copies = control_of_vectors = False
     if is_control:
         control = control_kernel(module, symbol, target, texts)
         written = control.llvm_ir, control.scratch_bytes
@@ -126,7 +126,7 @@ def _lowering(
         places = _places(kernel, source, streams)
         inlining = _inlining(_bytes(function))
         generated = yield from generating(module, source, target, texts, symbol, places, inlining)
-        of_vectors, in_order = generated.of_vectors, generated.in_order
+        of_vectors, in_order, copies = generated.of_vectors, generated.in_order, generated.copies
         written = generated.llvm_ir, generated.scratch_bytes[symbol]
     else:
         of_vectors = string_of(function, LIBRARY) in WRITTEN_IN_VECTORS
@@ -147,9 +147,11 @@ def _lowering(
         codegen = OF_FUNCTIONS if len(_FUNCTION.findall(text)) > 1 else OF_VECTORS
         # Products in tile registers live by their innermost loop, which does not carry its places itself.
         codegen = replace(codegen, in_order=in_order, reduce_strength=is_blocked and "@llvm.x86." in text)
+        if copies:
+            codegen = replace(LOOPS_OF_VECTORS, in_order=in_order)
     if control_of_vectors:
         codegen = LOOPS_OF_VECTORS
-    if WORK in kernel.attributes or (calls_library and " br " not in text):
+    if string_of(kernel, WORK) == LITTLE or (calls_library and " br " not in text):
         codegen = FAST  # little is done in it, or nothing but a call
     return LoweredKernel(symbol, text, scratch, codegen, texts or {})
 
@@ -198,9 +200,10 @@ def _bytes(function: ir.Operation) -> int:
 
 def _places(kernel: ir.Operation, source: str, streams: bool) -> tuple[str, ...]:
     """The passes that decide whether LLVM's vectoriser is needed."""
-    # What streams wants the memory that it asks for ahead of time in loops of LLVM's. A convolution's
-    # address arithmetic has more loops around it than the short list takes it out of.
-    if _CONVOLUTION in source or WORK in kernel.attributes:
+    # What streams wants the memory that it asks for ahead of time in loops of LLVM's, and long convolutions are worth
+    # what it does to their loops and addresses.
+    work = string_of(kernel, WORK)
+    if work == LITTLE or (work == MUCH and _CONVOLUTION in source):
         return KERNEL_PLACES
     if streams:
         return CPU_STREAM_VECTORS

@@ -45,6 +45,9 @@ OF_VECTORS = "lamina.vectors"
 IN_ORDER = "lamina.in_order"
 """On a module: vectors that are worked on side by side should stay so, op by op."""
 
+COPIES = "lamina.copies"
+"""On a module whose loops are all over vectors: some only move elements, of which LLVM makes calls of the C library."""
+
 _MOVES = ("memref.load", "memref.store", "arith.addi")
 _OF_VECTORS = ("vector.", "llvm.", "x86")
 _MUCH = 64  # code: vectors
@@ -112,6 +115,8 @@ class VectorizeLoops(Pass):
             self.count("loops left to LLVM", left)
         else:
             module.operation.attributes[OF_VECTORS] = ir.UnitAttr.get()
+            if any(_only_move([loop]) for loop in plain):
+                module.operation.attributes[COPIES] = ir.UnitAttr.get()
 
     @property
     def _masked(self) -> bool:

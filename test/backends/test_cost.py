@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from lamina.backends.cost import Counter, module_cost, trip_count
-from lamina.backends.effort import note_little_work
+from lamina.backends.effort import note_work
 from lamina.dialects.context import parse
 
 
@@ -159,6 +159,33 @@ def test_kernels_of_little_work_are_noted_unless_a_loop_may_repeat_them() -> Non
         + kernel("repeated", 8)
     )
     counter = Counter(module)
-    note_little_work(module, counter)
+    note_work(module, counter)
     noted = [name for name, op in counter.functions.items() if "lamina.work" in op.attributes]
     assert noted == ["once"]
+
+
+def test_contractions_of_much_work_are_noted() -> None:
+    def product(name: str, size: int) -> str:
+        type_ = f"tensor<{size}x{size}xf32>"
+        return f"""
+        func.func private @{name}(%x: {type_}) -> {type_} attributes {{lamina.kind = "output"}} {{
+          %0 = stablehlo.dot_general %x, %x, contracting_dims = [1] x [0] : ({type_}, {type_}) -> {type_}
+          return %0 : {type_}
+        }}"""
+
+    module = parse(
+        """
+        func.func public @main(%x: tensor<512x512xf32>, %y: tensor<64x64xf32>)
+            -> (tensor<512x512xf32>, tensor<64x64xf32>) {
+          %0 = call @large(%x) : (tensor<512x512xf32>) -> tensor<512x512xf32>
+          %1 = call @small(%y) : (tensor<64x64xf32>) -> tensor<64x64xf32>
+          return %0, %1 : tensor<512x512xf32>, tensor<64x64xf32>
+        }"""
+        + product("large", 512)
+        + product("small", 64)
+    )
+    counter = Counter(module)
+    note_work(module, counter)
+    noted = {name: op.attributes["lamina.work"].value for name, op in counter.functions.items()
+             if "lamina.work" in op.attributes}  # fmt: skip
+    assert noted == {"large": "much"}

@@ -1,6 +1,7 @@
 """lamina.numpy's sorting, searching, sets and functions along axes, against JAX."""
 
 import numpy as np
+import jax
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -55,6 +56,23 @@ def test_interp():
     check(lambda m: m.np.interp(x, xp, fp))
     check(lambda m: m.np.interp(x, xp, fp, left=-5, right="extrapolate"))
     check(lambda m: m.np.interp(x, xp, fp, period=3.5))
+    check(lambda m: m.np.interp(x, xp, fp.astype(np.complex64) * 1j, left=2))
+
+
+@pytest.mark.parametrize("types", [("f4", "f8", "f4"), ("f8", "f4", "f4"), ("f4", "f4", "f8"), ("i4", "f2", "f4")])
+def test_interp_of_unlike_types_has_the_type_of_its_sums(types):
+    x, xp, fp = (np.array([0, 1, 3], of) for of in types)
+    for x64 in (False, True):
+        with lamina.enable_x64(x64), jax.enable_x64(x64):
+            check(lambda m: m.np.interp(x, xp, fp))
+            check(lambda m: m.np.interp(x, xp, fp, left=np.float64(3), period=None))
+
+
+def test_interp_refuses_what_has_no_order():
+    with pytest.raises(ValueError, match="x and xp must be real, got complex64"):
+        jnp.interp(1j, np.arange(3.0), np.arange(3.0))
+    with pytest.raises(ValueError, match=r"period must be a scalar, got an array of shape \(2,\)"):
+        jnp.interp(1.0, np.arange(3.0), np.arange(3.0), period=np.ones(2))
 
 
 def test_sets():

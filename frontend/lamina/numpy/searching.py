@@ -265,6 +265,10 @@ def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: Any = None, right: 
         raise ValueError("xp and fp must be one-dimensional arrays of equal size")
     x, xp = promote_inexact(x, xp)
     (fp,) = promote_inexact(fp)
+    if dtypes.is_complex(x.dtype):
+        raise ValueError(f"interp: x and xp must be real, got {x.dtype.name}")
+    if period is not None and np.ndim(period) != 0:
+        raise ValueError(f"interp: period must be a scalar, got an array of shape {np.shape(period)}")
     extra = {
         k: v
         for k, v in (("left", left), ("right", right))
@@ -290,8 +294,9 @@ def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: Any = None, right: 
 @compiled(static=("extrapolate",))
 def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, *,
             extrapolate: tuple[bool, bool]) -> Array:  # fmt: skip
-    from lamina.numpy.arithmetic import absolute, remainder
+    from lamina.numpy.arithmetic import absolute, add, multiply, remainder
     from lamina.numpy.indexing import take
+    from lamina.numpy.selection import where
 
     if period is not None:
         period = absolute(convert(period, x.dtype))
@@ -310,11 +315,8 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, *,
     gap = lax.sub(x1, x0)
     distance = lax.sub(x, x0)
     tiny = lax.le(lax.abs(gap), literal(gap, np.spacing(np.finfo(gap.dtype).eps)))
-    slope = lax.div(
-        lax.convert_element_type(distance, fp.dtype),
-        lax.convert_element_type(pick(tiny, literal(gap, 1), gap), fp.dtype),
-    )
-    out = pick(tiny, f0, lax.add(f0, lax.mul(slope, lax.sub(f1, f0))))
+    part = lax.div(distance, pick(tiny, literal(gap, 1), gap))
+    out = where(tiny, f0, add(f0, multiply(part, lax.sub(f1, f0))))
     if period is None:
         first, last = (lax.index_in_dim(xp, i, keepdims=False) for i in (0, n - 1))
         for outside, value, end, free in (
@@ -322,12 +324,8 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, *,
             (lax.gt(x, last), right, n - 1, extrapolate[1]),
         ):
             if not free:
-                edge = (
-                    lax.index_in_dim(fp, end, keepdims=False)
-                    if value is None
-                    else convert(value, fp.dtype)
-                )
-                out = pick(outside, edge, out)
+                edge = lax.index_in_dim(fp, end, keepdims=False) if value is None else value
+                out = where(outside, edge, out)
     return out
 
 
