@@ -1,5 +1,7 @@
 """Conversion, addition, selection, joining and products over pairs of dtypes, against JAX."""
 
+import importlib
+
 import jax
 import numpy as np
 import pytest
@@ -129,3 +131,28 @@ def test_narrow_floats_stay_narrow_with_x64(name):
             [(np.dtype(name), False)] * (6 if name == "float32" else 5)] * 2  # fmt: skip
         with pytest.raises(TypeError, match="A.dtype=bfloat16 is not supported: convert to float32"):
             lamina.scipy.linalg.expm(lamina.numpy.ones((2, 2), "bfloat16"))
+
+
+_OF_NUMBERS = [
+    *((module, name, 1) for module, names in {
+        "numpy": "sin sqrt sinc angle exp2 log10 cbrt round rint square sign i0 deg2rad nan_to_num",
+        "scipy.special": "gamma gammasgn gammaln digamma erf erfc erfcx erfcinv exp1 expi dawsn ndtr ndtri log_ndtr "
+                         "spence entr expit logit i0e",
+        "nn": "relu gelu silu softplus sigmoid elu log_sigmoid hard_tanh mish",
+    }.items() for name in names.split()),
+    *((module, name, 2) for module, names in {
+        "numpy": "add power arctan2 hypot logaddexp logaddexp2 copysign nextafter float_power maximum heaviside",
+        "scipy.special": "beta betaln expn owens_t poch xlogy rel_entr kl_div zeta boxcox comb gammainc",
+    }.items() for name in names.split()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("x64", [False, True])
+@pytest.mark.parametrize("module,name,arity", _OF_NUMBERS, ids=lambda part: str(part))
+def test_functions_of_python_numbers_are_as_weak_as_jax_s(module, name, arity, x64):
+    with lamina.enable_x64(x64), jax.enable_x64(x64):
+        found = []
+        for library in ("jax", "lamina"):
+            result = getattr(importlib.import_module(f"{library}.{module}"), name)(*[0.5] * arity)
+            found.append((str(result.dtype), result.weak_type))
+    assert found[1] == found[0]

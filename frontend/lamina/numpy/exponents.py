@@ -18,6 +18,7 @@ from lamina.numpy.promotion import (
     Array,
     ArrayLike,
     check_arraylike,
+    convert,
     literal,
     pick,
     promote_args_inexact,
@@ -320,7 +321,7 @@ def logaddexp2(x: ArrayLike, y: ArrayLike, /) -> Array:
     >>> jnp.logaddexp2(3.0, 3.0)
     Array(4., dtype=float32)
     """
-    x, y = promote_strong("logaddexp2", x, y)
+    x, y = promote_args_inexact("logaddexp2", x, y)
     ln2 = literal(x, np.log(2))
     return lax.div(_logaddexp(lax.mul(x, ln2), lax.mul(y, ln2)), ln2)
 
@@ -364,7 +365,7 @@ def sinc(x: ArrayLike, /) -> Array:
     >>> print(jnp.sinc(jnp.array([0.0, 0.5])).round(3))
     [1.    0.637]
     """
-    (x,) = promote_strong("sinc", x)
+    (x,) = promote_args_inexact("sinc", x)
     return _sinc(x)
 
 
@@ -374,7 +375,7 @@ def _sinc(x: Any) -> Array:
     real = lax.real(x) if dtypes.is_complex(x.dtype) else x
     n = lax.round(real, lax.RoundingMethod.TO_NEAREST_EVEN)
     is_infinite = lax.eq(lax.abs(real), literal(real, np.inf))
-    rest = lax.sub(x, lax.convert_element_type(n, x.dtype))
+    rest = lax.sub(x, lax.convert_element_type(n, x.dtype) if dtypes.is_complex(x.dtype) else n)
     rest = pick(is_infinite, literal(x, 0), rest)
     half = lax.mul(n, literal(n, 0.5))
     is_odd = lax.ne(half, lax.round(half, lax.RoundingMethod.TO_NEAREST_EVEN))
@@ -405,6 +406,8 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     check_arraylike("angle", z)
     if not dtypes.is_inexact(get_aval(z).dtype):
         z = lax.convert_element_type(z, dtypes.default_dtype(float))
+    if not dtypes.is_complex(get_aval(z).dtype):
+        z = convert(z, get_aval(z).dtype)  # as JAX's, not weak
     out = lax.atan2(imag(z), real(z))
     return rad2deg(out) if deg else out
 

@@ -231,7 +231,7 @@ def _boxcox_by_lmbda(log: Any) -> Any:
 boxcox = in_double("boxcox", _boxcox, 2, [
     lambda g, ans, x, lmbda: g * x ** (lmbda - 1),
     _boxcox_by_lmbda(jnp.log),
-])  # fmt: skip
+], weak=True)  # fmt: skip
 boxcox.__doc__ = """The Box-Cox transform, elementwise: (x ** lmbda - 1) / lmbda, and log(x) for
 lmbda = 0.
 
@@ -244,7 +244,7 @@ lmbda  the exponents, which broadcast with x.
 boxcox1p = in_double("boxcox1p", _boxcox1p, 2, [
     lambda g, ans, x, lmbda: g * jnp.exp((lmbda - 1) * jnp.log1p(x)),
     _boxcox_by_lmbda(jnp.log1p),
-])  # fmt: skip
+], weak=True)  # fmt: skip
 boxcox1p.__doc__ = """The Box-Cox transform of 1 + x, elementwise, accurate for small x: ((1 + x) **
 lmbda - 1) / lmbda, and log(1 + x) for lmbda = 0.
 

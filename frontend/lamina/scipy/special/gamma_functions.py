@@ -16,7 +16,7 @@ from lamina.core.trace import get_aval
 from lamina.lax.special.gamma import rising, stirling_rest
 from lamina.lax.special.program import polynomial, where
 from lamina.numpy._eager import compiled
-from lamina.numpy.promotion import Array, ArrayLike, literal, promote_args_inexact
+from lamina.numpy.promotion import Array, ArrayLike, convert, literal, promote_args_inexact, promote_strong
 from lamina.scipy.special.define import in_double
 
 _LARGE = 12
@@ -139,7 +139,7 @@ def gammasgn(x: ArrayLike) -> Array:
     >>> print(lamina.scipy.special.gammasgn(jnp.array([1.5, -0.5, -1.5, 0.0, -0.0, -1.0])))
     [ 1. -1.  1.  1. -1. nan]
     """
-    (x,) = promote_args_inexact("gammasgn", x)
+    (x,) = promote_strong("gammasgn", x)
     floor = lax.floor(x)
     odd = floor != 2 * lax.floor(0.5 * floor)
     negative = jnp.where(odd, literal(x, -1), literal(x, 1))
@@ -188,7 +188,9 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
     if exact:
         raise NotImplementedError("factorial with exact=True")
     (n,) = promote_args_inexact("factorial", n)
-    return jnp.where(n < 0, literal(n, 0), gamma(n + literal(n, 1)))
+    aval = get_aval(n)
+    found = convert(gamma(n + literal(n, 1)), aval.dtype, aval.weak_type)
+    return jnp.where(n < 0, literal(n, 0), found)
 
 
 def _poch(z: Any, m: Any) -> Any:
@@ -237,7 +239,7 @@ def _comb(n: Any, k: Any) -> Any:
 _binomial = in_double("comb", _comb, 2, [
     lambda g, ans, n, k: g * ans * (lax.digamma(n + 1) - lax.digamma(n - k + 1)),
     lambda g, ans, n, k: g * ans * (lax.digamma(n - k + 1) - lax.digamma(k + 1)),
-])  # fmt: skip
+], weak=True)  # fmt: skip
 
 
 def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
@@ -288,7 +290,7 @@ def _betaln(a: Any, b: Any) -> Any:
 betaln = in_double("betaln", _betaln, 2, [
     lambda g, ans, a, b: g * (lax.digamma(a) - lax.digamma(a + b)),
     lambda g, ans, a, b: g * (lax.digamma(b) - lax.digamma(a + b)),
-])  # fmt: skip
+], weak=True)  # fmt: skip
 betaln.__doc__ = """log |beta(a, b)|, elementwise, without overflow where beta is out of range.
 
 a, b  arrays of real numbers, which broadcast; computed in double precision.
