@@ -1,6 +1,7 @@
 """Donated arguments of jit: what becomes of them, when that is told, and what is refused."""
 import copy
 
+import jax
 import numpy as np
 import pytest
 
@@ -105,3 +106,29 @@ def test_copies_have_memory_of_their_own_where_the_array_is():
         )
     x.delete()
     assert made.tolist() == list(range(8))
+
+
+_READING_AN_ELEMENT = {
+    "scale": lambda m, x: x * x[0],
+    "two": lambda m, x: x * x[-1] + x[0],
+    "functions": lambda m, x: x / x[5] + m.numpy.exp(x[3]),
+    "loop": lambda m, x: m.lax.fori_loop(0, 5, lambda i, x: x * x[0] * 0.5 + x[1], x),
+    "updates": lambda m, x: m.lax.fori_loop(0, 5, lambda i, x: x.at[2].set(x[0] + x[1]), x),
+    "where": lambda m, x: m.numpy.where(x[0] > 0, x + x[1], x - x[2]),
+    "update": lambda m, x: x.at[0].set(x[1] * 2).at[1].add(x[0]),
+    "branch": lambda m, x: m.lax.cond(x[0] > 0, lambda x: x * x[1], lambda x: x - x[2], x),
+    "scan": lambda m, x: m.lax.scan(lambda c, y: (c * y + x[0], c[1]), x, x[:7])[0],
+    "parts": lambda m, x: m.numpy.concatenate([x[:1], x[1:] * x[0]]),
+    "sorted": lambda m, x: m.numpy.sort(x)[::-1] * x[0] + x[0],
+    "sums": lambda m, x: m.numpy.cumsum(x * x[0])[-1] * x,
+}
+
+
+@pytest.mark.parametrize("size", [8, 1000])
+@pytest.mark.parametrize("name", _READING_AN_ELEMENT)
+def test_elements_of_an_array_are_read_before_it_is_overwritten(name, size):
+    fun = _READING_AN_ELEMENT[name]
+    x = np.random.default_rng(0).standard_normal(size).astype(np.float32) / 3
+    want = np.asarray(jax.jit(lambda x: fun(jax, x))(x))
+    got = lamina.jit(lambda x: fun(lamina, x), donate_argnums=0)(jnp.array(x))
+    np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-4 * np.abs(want).max())

@@ -26,7 +26,8 @@ share, is estimated to be faster (analysis/product_choice.py), of kind output ot
 module, or the option `matrix-products`, decides for all of them: `kernel` leaves none to a library, `shared` and
 `library` all that these can do.
 
-What lies between an array and a loop that reads a row of it goes first (fuse_reads.py).
+What lies between an array and a loop that reads a row of it goes first (fuse_reads.py). The reshape that makes a
+scalar of the one element of a slice is no view but a load, done where the scalar is used, as the words of a key are.
 
 A reduction along rows and one down columns of one array are one kernel, too (fuse_both_ways.py).
 

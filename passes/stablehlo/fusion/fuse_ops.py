@@ -166,14 +166,15 @@ class Seen:
             self.shape = results[0].shape
         known = _kind_of(name)
         self.elementwise = elementwise = known.elementwise or is_elementwise(op)
-        self.mapped = known.mapped and (name != _REVERSE or has_one_use(op.operands[0]))
+        takes_one = name in VIEWS and _takes_one_of_slice(op)
+        self.mapped = takes_one or (known.mapped and (name != _REVERSE or has_one_use(op.operands[0])))
         self.picks = name == "stablehlo.gather" and picks_elements(op)
-        self.joins_loops = joins = elementwise or known.mapped or known.leaf
+        self.joins_loops = joins = elementwise or known.mapped or known.leaf or takes_one
         self.searches = self.picks and self.operands[1].is_found
         if self.picks or (joins and any([value.is_found for value in self.operands])):
             results[0].is_found = True
-        self.stays_in_main = known.stays_in_main
-        self.cheap = known.cheap
+        self.stays_in_main = known.stays_in_main and not takes_one
+        self.cheap = known.cheap or takes_one
         self._libraries = values.libraries
         self._library: list[str | None] = []
         self._key: Hashable = None
@@ -242,6 +243,13 @@ class Seen:
         if self._map_key is None:
             self._map_key = (self.name, attributes_key(self.op), self.operands[0].shape)
         return self._map_key
+
+
+def _takes_one_of_slice(op: ir.Operation) -> bool:
+    """Whether a reshape makes a scalar of the one element that a slice takes: a load where it is used, which as a
+    view would need the slice to be a kernel of its own."""
+    maker = None if op.results[0].type.shape else defining(op.operands[0])
+    return maker is not None and maker.name == "stablehlo.slice" and maker.block == op.block
 
 
 def is_elementwise(op: ir.Operation) -> bool:

@@ -75,7 +75,6 @@ def cumsum(x):
 
 # CHECK-LABEL: TEST: normals
 # CHECK-NEXT: kernel loop : 
-# CHECK-NEXT: kernel loop : 
 # CHECK-NOT: kernel
 # CHECK-NOT: no vectors:
 # CHECK: full vectors:

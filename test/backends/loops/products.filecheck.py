@@ -340,7 +340,6 @@ def scatter_rows(x, i, u):
 
 # CHECK-LABEL: TEST: random_bits
 # CHECK-NEXT: kernel loop
-# CHECK-NEXT: kernel loop
 # CHECK-NOT: kernel
 # CHECK-NOT: no vectors:
 # CHECK: full vectors:

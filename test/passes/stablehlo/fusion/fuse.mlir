@@ -608,3 +608,27 @@ func.func public @main(%x: tensor<101xf32>, %y: tensor<101xf32>) -> tensor<101xf
   %4 = stablehlo.concatenate %0, %3, dim = 0 : (tensor<1xf32>, tensor<100xf32>) -> tensor<101xf32>
   return %4 : tensor<101xf32>
 }
+
+// -----
+
+// One element of an array as a scalar is loaded where it is used, in each kernel that does; of an argument that has
+// one element the scalar is a view.
+// CHECK-LABEL: func.func public @main(
+// CHECK-SAME: %[[KEY:.*]]: tensor<2xui32>, %[[ONE:.*]]: tensor<1xui32>
+// CHECK: %[[VIEW:.*]] = stablehlo.reshape %[[ONE]] : (tensor<1xui32>) -> tensor<ui32>
+// CHECK: call @fused_{{.*}}(%[[VIEW]], %[[KEY]]) : (tensor<ui32>, tensor<2xui32>) -> tensor<100xui32>
+// CHECK-NOT: call
+// CHECK: return
+// CHECK: stablehlo.slice %{{.*}} [1:2]
+// CHECK-NEXT: stablehlo.reshape
+func.func public @main(%key: tensor<2xui32>, %one: tensor<1xui32>) -> tensor<100xui32> {
+  %0 = stablehlo.slice %key [1:2] : (tensor<2xui32>) -> tensor<1xui32>
+  %1 = stablehlo.reshape %0 : (tensor<1xui32>) -> tensor<ui32>
+  %2 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<ui32>) -> tensor<100xui32>
+  %3 = stablehlo.reshape %one : (tensor<1xui32>) -> tensor<ui32>
+  %4 = stablehlo.broadcast_in_dim %3, dims = [] : (tensor<ui32>) -> tensor<100xui32>
+  %5 = stablehlo.iota dim = 0 : tensor<100xui32>
+  %6 = stablehlo.add %2, %5 : tensor<100xui32>
+  %7 = stablehlo.xor %4, %6 : tensor<100xui32>
+  return %7 : tensor<100xui32>
+}
