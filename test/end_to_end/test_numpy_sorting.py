@@ -1,7 +1,7 @@
 """lamina.numpy's sorting, searching, sets and functions along axes, against JAX."""
 
-import numpy as np
 import jax
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

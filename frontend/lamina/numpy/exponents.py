@@ -319,7 +319,7 @@ def logaddexp2(x: ArrayLike, y: ArrayLike, /) -> Array:
     x     an array or number; integers become floats
     x, y  real numbers or arrays that broadcast together
     >>> jnp.logaddexp2(3.0, 3.0)
-    Array(4., dtype=float32)
+    Array(4., dtype=float32, weak_type=True)
     """
     x, y = promote_args_inexact("logaddexp2", x, y)
     ln2 = literal(x, np.log(2))

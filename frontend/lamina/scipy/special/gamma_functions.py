@@ -16,7 +16,14 @@ from lamina.core.trace import get_aval
 from lamina.lax.special.gamma import rising, stirling_rest
 from lamina.lax.special.program import polynomial, where
 from lamina.numpy._eager import compiled
-from lamina.numpy.promotion import Array, ArrayLike, convert, literal, promote_args_inexact, promote_strong
+from lamina.numpy.promotion import (
+    Array,
+    ArrayLike,
+    convert,
+    literal,
+    promote_args_inexact,
+    promote_strong,
+)
 from lamina.scipy.special.define import in_double
 
 _LARGE = 12
