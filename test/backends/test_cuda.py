@@ -1,27 +1,21 @@
-"""Kernels for GPUs, without one: run in the SIMT emulator against the CPU."""
+"""Kernels for GPUs, without one: run in the emulator of PTX against the CPU."""
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from support.simt import emulator as simt
+from support.cuda_program import Program
 
 import lamina
 import lamina.numpy as jnp
 from lamina.backends.cuda import cubin
 from lamina.backends.cuda.cubin import CudaUnavailable, assemble, resources
-from lamina.backends.cuda.kernel import CudaKernel, compile_kernel
-from lamina.backends.planned import kernels_of
-from lamina.backends.stages import run_fuse, run_optimize, run_plan, working_copy
 from lamina.backends.target import Target, TargetError
 from lamina.passes.framework.base import CompileError
-from lamina.passes.framework.instrumentation import Instrumentation
-from lamina.passes.linalg.analysis.structure import root_buffer
 from lamina.scipy.special import logsumexp
 
 _RANDOM = np.random.default_rng(0)
@@ -87,65 +81,17 @@ KERNELS: dict[str, tuple[Callable, tuple]] = {
 }
 
 
-@functools.cache
-def _compiled(name: str, arch: str) -> tuple[CudaKernel, tuple[int, ...]]:
-    """The one kernel of a program, and which of the arguments and results it takes, in order."""
-    function, arguments = KERNELS[name]
-    with lamina.enable_x64(any(a.dtype.itemsize == 8 for a in arguments)):
-        module = working_copy(lamina.jit(function).lower(*arguments).compiler_ir())
-    watch = Instrumentation()
-    run_optimize(module, watch)
-    run_fuse(module, watch, "cuda")
-    run_plan(module, watch)
-    main = module.body.operations[0].regions[0].blocks[0]
-    (call,) = [op for op in main.operations if op.operation.name == "func.call"]
-    order = tuple(list(main.arguments).index(root_buffer(value)) for value in call.operands)
-    (kernel,) = kernels_of(module).values()
-    return compile_kernel(kernel, Target("cuda", arch)), order
-
-
-def _emulate(text: str, name: str, result: np.ndarray) -> None:
-    _, order = _compiled(name, "sm_90a")
-    arrays = [*KERNELS[name][1], result]
-    simt.run(text, [arrays[place] for place in order])
-
-
 @pytest.mark.parametrize("name", KERNELS)
 def test_emulated(name: str) -> None:
     function, arguments = KERNELS[name]
-    kernel, _ = _compiled(name, "sm_90a")
     with lamina.enable_x64(any(a.dtype.itemsize == 8 for a in arguments)):
         wanted = np.asarray(lamina.jit(function)(*arguments))
-    found = np.full_like(wanted, 77)
-    _emulate(kernel.texts["gpu"], name, found)
+        program = Program(function, *arguments)
+    assert len(program.kernels) == 1
+    (found,) = program.run()
     found, wanted = (x.astype(np.result_type(x, np.int8)) for x in (found, wanted))
     exact = 3e-5 if found.dtype.itemsize > 2 else 2e-3
     np.testing.assert_allclose(found, wanted, rtol=exact, atol=2e-6)
-
-
-def test_the_emulator_refuses() -> None:
-    def module(body: str) -> str:
-        return f"""module {{ gpu.module @m attributes {{lamina.scratch_bytes = 0 : i64}} {{
-          gpu.func @f(%x: memref<64xf32>, %s: memref<0xi8>) kernel attributes {{
-              known_block_size = array<i32: 32, 1, 1>, known_grid_size = array<i32: 2, 1, 1>}} {{
-            %one = arith.constant 1 : index
-            %v = arith.constant 1.0 : f32
-            %t = gpu.thread_id x
-            %first = arith.cmpi ult, %t, %one : index
-            {body}
-            gpu.return
-          }} }} }}"""
-
-    store = "memref.store %v, %x[{}] : memref<64xf32>"
-    far = "%c64 = arith.constant 64 : index\n" + store.format("%c64")
-    for body, message in [
-        ("scf.if %first { gpu.barrier }", "do not get there"),
-        (store.format("%one"), "write the same place"),
-        ("scf.if %first { " + store.format("%one") + " }", "write the same place"),
-        ("scf.if %first { " + far + " }", "out of the bounds"),
-    ]:
-        with pytest.raises(simt.SimtError, match=message):
-            simt.run(module(body), [np.zeros(64, np.float32)])
 
 
 def test_compiled_for_a_gpu() -> None:

@@ -1,5 +1,5 @@
-"""Attention on Hopper's tensor cores: emulated against NumPy, with barriers, waits, fences and descriptors
-that are spoiled one by one; and launched by the runtime."""
+"""Attention on Hopper's tensor cores: emulated against NumPy, and launched by the runtime. What it is told is spoiled
+one by one in `test/ptx/test_hopper_mutants.py`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 from support.attention_programs import heads, kernel_of, masked, some_see_nothing_at_first, x
+from support.cuda_program import Program
 from support.fake_cuda import driver as fake_driver
-from support.simt import emulator as simt
-from support.simt.program import Program
 
 import lamina
 import lamina.numpy as jnp
@@ -98,67 +97,9 @@ def test_emulated(name: str) -> None:
     assert kernel.scratch_bytes == 0 and len(launch.tensor_maps) == 3
     found = program.run()[0].astype(np.float32)
     np.testing.assert_allclose(found, _wanted(row), rtol=2e-2, atol=2e-2)
-    assert not program.conflicts
     for what in ("wgmma.mma_async.sync.aligned.m64n", "cp.async.bulk.tensor.", "ex2.approx.ftz.f32"):
         assert what in kernel.ptx
     assert "mma.sync" not in kernel.ptx and "div.rn" not in kernel.ptx
-
-
-def _spoiled(text: str, pattern: str, new: str, count: int) -> Iterator[str]:
-    """The text with each line that a pattern is found in gone, or the pattern replaced."""
-    lines = text.split("\n")
-    places = [n for n, line in enumerate(lines) if re.search(pattern, line)]
-    assert len(places) == count, (pattern, len(places))
-    for place in places:
-        other = [re.sub(pattern, new, lines[place])] if new else []
-        yield "\n".join([*lines[:place], *other, *lines[place + 1 :]])
-
-
-@pytest.mark.parametrize("pattern, new, count, what", [
-    (r" gpu\.barrier", "", 1, "race|no barrier"),
-    (r" nvvm\.mbarrier\.try_wait\.parity", "", 7, "race|deadlock|expected"),
-    (r" nvvm\.fence\.mbarrier\.init", "", 1, "race"),
-    (r" nvvm\.wgmma\.fence", "", 2, "race"),
-    (r'"wgmma\.fence\.sync\.aligned;"', '""', 2, "race"),
-    (r'"wgmma\.wait_group\.sync\.aligned \d;"', '""', 4, "race"),
-    (r" nvvm\.wgmma\.commit\.group", "", 4, "race|deadlock"),
-    (r" nvvm\.mbarrier\.arrive [^.]", "", 3, "deadlock|race"),
-    (r" nvvm\.mbarrier\.arrive\.expect_tx", "", 7, "deadlock|expected|race"),
-])  # fmt: skip
-def test_nothing_that_orders_is_needless(pattern: str, new: str, count: int, what: str) -> None:
-    program = _program("long")
-    symbol, kernel = kernel_of(program)
-    for broken in _spoiled(kernel.texts["gpu"], pattern, new, count):
-        with pytest.raises(simt.SimtError, match=what):
-            program.run({symbol: broken})
-
-
-_SECOND_AND_THIRD = re.compile(
-    r'(llvm.inline_asm .*"\{ \.reg.*%\d+, )(%\d+), (%\d+)(?=, %\d+, %\d+ :)'
-)
-
-
-def test_wrong_descriptors_give_wrong_results() -> None:
-    """Offsets between blocks or between 8 rows, the swizzle, steps along k, a layout, registers."""
-    program, wanted = _program("mask"), _wanted(SMALL["mask"])
-    symbol, kernel = kernel_of(program)
-    text = kernel.texts["gpu"]
-    bits = {int(n) for n in re.findall(r"arith.constant (\d{15,}) : i64", text)}
-    assert len(bits) == 2  # of rows along k, and of v's
-    broken = [text.replace(str(n), str(n ^ change)) for n in bits for change in (1 << 33, 3 << 62)]
-    broken += [
-        text.replace("p, 1, 1, 1; }", "p, 1, 1, 0; }"),
-        text.replace("arith.constant 2 : i64", "arith.constant 4 : i64"),
-        text.replace("arith.constant 128 : i64", "arith.constant 64 : i64"),
-        _SECOND_AND_THIRD.sub(r"\1\3, \2", text),
-    ]
-    for each in broken:
-        assert each != text
-        try:
-            found = program.run({symbol: each})[0].astype(np.float32)
-            assert not np.allclose(found, wanted, rtol=2e-2, atol=2e-2)
-        except simt.SimtError:
-            pass
 
 
 def test_products_overlap() -> None:

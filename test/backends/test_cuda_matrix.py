@@ -1,5 +1,5 @@
-"""Classes of kernels for GPUs x element types x shapes, empty and 0-d ones too, in the SIMT emulator
-against the CPU. A few are tried by default, all with LAMINA_TEST_EXAMPLES."""
+"""Classes of kernels for GPUs x element types x shapes, empty and 0-d ones too, in the emulator of
+PTX against the CPU. A few are tried by default, all with LAMINA_TEST_EXAMPLES."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from support.simt.program import Program
+from support.cuda_program import Program
 
 import lamina
 import lamina.numpy as jnp

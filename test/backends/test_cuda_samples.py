@@ -1,5 +1,5 @@
-"""Every sample of a primitive compiles to cubins and gives the CPU's values in the SIMT emulator. A few
-rows are tried by default, all with LAMINA_TEST_EXAMPLES."""
+"""Every sample of a primitive compiles to cubins and gives the CPU's values in the emulator of PTX, for sm_80 and
+sm_90a. A few rows are tried by default, all with LAMINA_TEST_EXAMPLES."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import os
 
 import numpy as np
 import pytest
+from support.cuda_program import Program
 from support.samples.primitives import ROWS
 from support.samples.sample import Sample
-from support.simt.program import Program
 
 import lamina
 from lamina import lax
@@ -20,14 +20,15 @@ _UP_TO_PHASE = ("eigh(", "svd(")
 _IN_ANY_ORDER = ("eig(", "schur(")
 """What else is true of them, `test_cuda_ops.py` checks."""
 
-_STEP = 1 if os.environ.get("LAMINA_TEST_EXAMPLES") else 23
 _ROUNDED_OFTEN = {2: 3e-2}  # narrow floats are rounded at each step, elsewhere than on the CPU
 
 
+_ALL = bool(os.environ.get("LAMINA_TEST_EXAMPLES"))
 _TRIED = [
-    row
+    (row, arch)
     for n, row in enumerate(ROWS)
-    if _STEP == 1 or (n % _STEP == 0 and not str(row).startswith(_LOOPS))
+    for m, arch in enumerate(("sm_80", "sm_90a"))
+    if _ALL or (n % 17 == 0 and n % 2 == m and not str(row).startswith(_LOOPS))
 ]
 
 
@@ -36,17 +37,17 @@ def _eigenvalues(x: np.ndarray) -> np.ndarray:
     return np.sort((np.diagonal(x, 0, -2, -1) if x.ndim > 1 else x).real)
 
 
-@pytest.mark.parametrize("sample", _TRIED, ids=str)
-def test_sample(sample: Sample) -> None:
+@pytest.mark.parametrize("sample, arch", _TRIED, ids=[f"{row} {arch}" for row, arch in _TRIED])
+def test_sample(sample: Sample, arch: str) -> None:
     def function(*arrays):
         return sample.function(lax, *arrays)
 
     arrays = sample.arrays()
     if str(sample).startswith(_LOOPS):
-        compiled = lamina.jit(function).lower(*arrays).compile(target="cuda:sm_90a")
+        compiled = lamina.jit(function).lower(*arrays).compile(target=f"cuda:{arch}")
         assert any(name.endswith(".cubin") for name in compiled.artifact.objects)
         return
-    program = Program(function, *arrays)
+    program = Program(function, *arrays, arch=arch)
     if not program.kernels:  # the result is an argument
         return
     for kernel in program.kernels.values():

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
+from support.cuda_program import Program
 from support.cuda_sass import disassembled
-from support.simt.program import Program
 
 import lamina.numpy as jnp
 from lamina.dialects.context import make_context

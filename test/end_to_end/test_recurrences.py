@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.simt.program import Program
+from support.cuda_program import Program
 
 import lamina
 import lamina.numpy as jnp

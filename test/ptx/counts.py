@@ -24,8 +24,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 import kept_ptx
 import numpy as np
 from counted_programs import COUNTED, Counted
-from own_programs import PtxProgram
 from support import ptx
+from support.cuda_program import Program
 from support.ptx.launch import Program as Emulated
 
 import lamina
@@ -107,7 +107,7 @@ def of_lamina(one: Counted, arch: str) -> Counter[str]:
     """What lamina's kernels do."""
     arrays = _arrays(one)
     with _counting() as found:
-        PtxProgram(FUNCTIONS[one.operation], *arrays[:-1], arch=arch).run()
+        Program(FUNCTIONS[one.operation], *arrays[:-1], arch=arch).run()
     return found
 
 

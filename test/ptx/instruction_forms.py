@@ -23,8 +23,8 @@ import cuda_programs
 import test_cuda_samples
 import triton_programs
 from kept_ptx import run_cuda, run_triton
-from own_programs import PtxProgram
 from support import cuda_classes
+from support.cuda_program import Program
 from support.ptx.launch import Program as Emulated
 from support.ptx.syntax import Instruction, Scope, parse
 from support.samples.primitives import ROWS
@@ -99,7 +99,7 @@ def own_texts() -> Iterator[str]:
         for row in ROWS:
             if str(row).startswith(test_cuda_samples._LOOPS):
                 continue
-            program = PtxProgram(
+            program = Program(
                 lambda *a, row=row: row.function(lax, *a), *row.arrays(), arch=arch
             )
             yield from (kernel.ptx for kernel in program.kernels.values())

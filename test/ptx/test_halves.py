@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from own_programs import PtxProgram
+from support.cuda_program import Program
 
 import lamina
 import lamina.numpy as jnp
@@ -25,7 +25,7 @@ def _bits(kind: Any, *shape: int) -> np.ndarray:
 
 def _check(function: Callable[..., Any], arch: str, *arrays: np.ndarray) -> str:
     """The PTX, whose results are the CPU's."""
-    program = PtxProgram(function, *arrays, arch=arch)
+    program = Program(function, *arrays, arch=arch)
     wanted = lamina.tree_util.tree_leaves(lamina.jit(function)(*arrays))
     for found, want in zip(program.run(), wanted, strict=True):
         want = np.asarray(want)

@@ -11,22 +11,26 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import own_programs
 import pytest
-from own_programs import PtxProgram
-from support import cuda_classes
+from support import cuda_classes, cuda_program
+from support.cuda_program import Program
 from support.ptx import PtxError
 
 _DESCRIPTOR = re.compile(r"(or\.b64\s+%rd\d+, %rd\d+, )(46116\d{14});")
 _SWIZZLE, _FROM_ROWS = 62, 32
-_KERNELS = ["wgmma: fused", "wgmma: tf32_right"][: 2 if os.environ.get("LAMINA_TEST_EXAMPLES") else 1]
+_ALL = [
+    "wgmma: fused", "wgmma: conv", "wgmma: tf32_right", "wgmma: tf32_turned", "wgmma: f8", "wgmma: f8_turned",
+    "wgmma: tokens", "wgmma: conv_weights", "attention wgmma: causal", "attention wgmma: f16_wide",
+]  # fmt: skip
+_EACH = bool(os.environ.get("LAMINA_TEST_EXAMPLES"))
+_KERNELS = _ALL if _EACH else _ALL[:2]
+_FLAGS = re.compile(r"(?<=p, 1, 1, )(\d(?:, \d)?)(?=;)")
 
 
 @functools.cache
-def _program(name: str) -> tuple[PtxProgram, list[np.ndarray]]:
+def _program(name: str) -> tuple[Program, list[np.ndarray]]:
     (found,) = [one for one in cuda_classes.classes() if one.name == name]
-    with unittest.mock.patch.object(cuda_classes, "Program", PtxProgram):
-        program = found.program("sm_90a")
+    program = found.program("sm_90a")
     return program, program.run()
 
 
@@ -47,10 +51,11 @@ def _spoiled(descriptor: int) -> dict[str, int]:
         "swizzle of 32 bytes": descriptor | 3 << _SWIZZLE,
         "groups of rows too near": descriptor - (1 << _FROM_ROWS),
         "groups of rows too far": descriptor + (8 << _FROM_ROWS),
+        "a step further along k": descriptor + 2,
     }
 
 
-@pytest.mark.parametrize("name", _KERNELS)
+@pytest.mark.parametrize("name", _KERNELS if _EACH else _ALL[:1])
 def test_descriptors(name: str) -> None:
     program, _ = _program(name)
     missed, tried = [], 0
@@ -64,6 +69,32 @@ def test_descriptors(name: str) -> None:
     assert tried and not missed, missed
 
 
+@pytest.mark.parametrize("name", _KERNELS)
+def test_layouts(name: str) -> None:
+    """Which way factors of 16 bits lie, for each product."""
+    program, _ = _program(name)
+    missed = []
+    for kernel, compiled in program.kernels.items():
+        for found in _FLAGS.finditer(compiled.ptx):
+            flags = found[1].split(", ")
+            for n, flag in enumerate(flags):
+                other = ", ".join([*flags[:n], str(1 - int(flag)), *flags[n + 1 :]])
+                text = compiled.ptx[: found.start()] + other + compiled.ptx[found.end() :]
+                if not _is_seen(name, {kernel: text}):
+                    missed.append((kernel, compiled.ptx[: found.start()].count("\n") + 1, n))
+    assert not missed, missed
+
+
+@pytest.mark.parametrize("name", [name for name in _KERNELS if "conv" in name or "turned" in name])
+def test_swizzles_by_threads(name: str) -> None:
+    """Of what threads copy to where products read."""
+    program, _ = _program(name)
+    for kernel, compiled in program.kernels.items():
+        if "wgmma" in compiled.ptx:
+            text, count = re.subn(r"\bxor\.b(32|64)", r"add.s\1", compiled.ptx)
+            assert count and _is_seen(name, {kernel: text})
+
+
 def _changed(part: str, numbers: list[int], place: int) -> list[int]:
     """Half a number; of strides, which are multiples of 16, the next."""
     other = numbers[place] + 16 if part == "strides" else numbers[place] // 2
@@ -74,7 +105,7 @@ def _spoiled_map(
     whole: Callable[..., Any], number: int, part: str, place: int, described: dict[str, Any],
     operands: list[np.ndarray],
 ) -> Any:  # fmt: skip
-    """What `_tensor_map` would give of a map with another number in it."""
+    """What `tensor_map` would give of a map with another number in it."""
     if described["parameter"] == number:
         described = {**described, part: _changed(part, list(described[part]), place)}
     return whole(described, operands)
@@ -83,16 +114,17 @@ def _spoiled_map(
 @pytest.mark.parametrize("name", _KERNELS)
 def test_tensor_maps(name: str) -> None:
     program, _ = _program(name)
-    whole = own_programs._tensor_map
-    count = max(len(launch.tensor_maps) for k in program.kernels.values() for launch in k.launches)
+    whole = cuda_program.tensor_map
+    launches = [launch for k in program.kernels.values() for launch in k.launches]
+    described = {one["parameter"] for launch in launches for one in launch.tensor_maps}
     missed = []
-    for number in range(count):
+    for number in described:
         for part, place in (("box", 0), ("box", 1), ("strides", 0), ("sizes", 1)):
             spoiled = functools.partial(_spoiled_map, whole, number, part, place)
-            with unittest.mock.patch.object(own_programs, "_tensor_map", spoiled):
+            with unittest.mock.patch.object(cuda_program, "tensor_map", spoiled):
                 if not _is_seen(name, {}):
                     missed.append((number, part, place))
-    assert count and not missed, missed
+    assert described and not missed, missed
 
 
 @pytest.mark.parametrize("name", _KERNELS)

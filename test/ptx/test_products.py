@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from own_programs import PtxProgram
+from support.cuda_program import Program
 
 import lamina.numpy as jnp
 from lamina.passes.kernels.gpu.gemm import choice
@@ -21,7 +21,7 @@ def test_results_written_out(monkeypatch: pytest.MonkeyPatch, rows: int) -> None
     monkeypatch.setattr(choice, "choose_tiling", chosen)
     random = np.random.default_rng(0)
     x, y = (random.normal(size=shape).astype(np.float16) for shape in ((rows, 96), (96, 384)))
-    program = PtxProgram(jnp.matmul, x, y, arch="sm_80")
+    program = Program(jnp.matmul, x, y, arch="sm_80")
     (kernel,) = program.kernels.values()
     assert "128x128x32" in kernel.texts["gpu"]
     assert kernel.ptx.count("st.global.v2.b32") == 128 // 32 * 32 * 128 // 4 // 128

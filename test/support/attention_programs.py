@@ -10,7 +10,7 @@ import numpy as np
 
 import lamina
 import lamina.numpy as jnp
-from support.simt.program import Program
+from support.cuda_program import Program
 
 _RANDOM = np.random.default_rng(0)
 _BF16 = ml_dtypes.bfloat16

@@ -23,7 +23,7 @@ import test_cuda_wgmma
 
 import lamina
 import lamina.numpy as jnp
-from support.simt.program import Program
+from support.cuda_program import Program
 
 _BF16 = ml_dtypes.bfloat16
 

@@ -10,7 +10,7 @@ from typing import Any
 sys.path += [str(Path(__file__).parents[2]), str(Path(__file__).parents[2] / "lowering")]
 
 from print_ir import array_type  # noqa: E402
-from support.simt.program import Program  # noqa: E402
+from support.cuda_program import Program  # noqa: E402
 
 
 def print_ptx(*types: str, arch: str = "sm_90a") -> Callable[[Any], Any]:

@@ -17,16 +17,18 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
 
 import lamina
 from lamina.backends.cuda import program as cuda_program
+from lamina.dialects.context import parse
+from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.runtime import _runtime
 from lamina.runtime.executable import forget_devices
 from support import ptx
+from support.cuda_program import MAP_ELEMENTS, TF32
 from support.fake_cuda import c_calls as fake_c
 from support.fake_cuda import context as fake_context
 from support.fake_cuda import core as fake_core
@@ -35,7 +37,6 @@ from support.fake_cuda import memory as fake_memory
 from support.fake_cuda import streams as fake_streams
 from support.fake_cuda.c_calls import INT, PTR, UINT, pointer, set_int, set_text, set_word
 from support.fake_cuda.streams import NotReadyError, Stream
-from support.simt import emulator as simt
 
 INVALID_VALUE = 1
 UNKNOWN, ILLEGAL_ADDRESS, NO_BINARY, INVALID_CONTEXT = 999, 700, 209, 201
@@ -45,9 +46,6 @@ _NAMES = {1: b"CUDA_ERROR_INVALID_VALUE", 2: b"CUDA_ERROR_OUT_OF_MEMORY",
           700: b"CUDA_ERROR_ILLEGAL_ADDRESS", 719: b"CUDA_ERROR_LAUNCH_FAILED", 999: b"CUDA_ERROR_UNKNOWN"}  # fmt: skip
 _FIRST_ADDRESS = 1 << 40
 _DEADLOCK_SECONDS, _LOOK_SECONDS = 30, 0.01
-_ELEMENTS = {n: np.dtype(of) for n, of in ((0, np.uint8), (6, np.float16), (9, ml_dtypes.bfloat16), (11, np.float32))}
-"""By the driver's number of a tensor map's type."""
-_TF32 = 11
 
 Work = fake_graphs.Work
 
@@ -201,7 +199,7 @@ class FakeDriver:
                 ctypes.c_int64.from_address(pointer(parameters, i)).value for i in range(6)
             )
             return lambda: self._decide(handle, address, size, low, high, outside)
-        kernel = simt.kernel(self.kernels[function]["gpu"], function)
+        kernel = _kernel(self.kernels[function]["gpu"], function)
         assert grid[:3] == tuple(kernel.attributes["known_grid_size"])
         assert grid[3:] == tuple(kernel.attributes["known_block_size"])
         arguments = kernel.regions[0].blocks[0].arguments
@@ -228,7 +226,7 @@ class FakeDriver:
     def _array(self, value: Any, address: int) -> np.ndarray:
         """What a kernel is given for one of its parameters."""
         of = ir.MemRefType(value.type)
-        dtype = simt._dtype(of.element_type)
+        dtype = dtype_of(of)
         size = math.prod(of.shape) * dtype.itemsize
         assert address % 16 == 0
         return (self.at(address, size) if size else np.zeros(0, np.uint8)).view(dtype)
@@ -237,11 +235,11 @@ class FakeDriver:
         self, type_: int, address: int, sizes: list[int], strides: list[int], box: list[int]
     ) -> ptx.TensorMap:
         """What a tensor map shows."""
-        dtype = _ELEMENTS[type_]
+        dtype = np.dtype(MAP_ELEMENTS[type_])
         steps = zip(sizes, [dtype.itemsize, *strides], strict=True)
         span = dtype.itemsize + sum((n - 1) * step for n, step in steps)
         data = ptx.Pointer(self.at(address, span))
-        return ptx.TensorMap(data, dtype.itemsize, sizes, strides, box, rounds=type_ == _TF32)
+        return ptx.TensorMap(data, dtype.itemsize, sizes, strides, box, rounds=type_ == TF32)
 
     def _decide(
         self, handle: int, address: int, size: int, low: int, high: int, outside: int
@@ -253,6 +251,19 @@ class FakeDriver:
 
 def _is_map(value: Any) -> bool:
     return str(value.type) == "!llvm.ptr"
+
+
+@functools.lru_cache(256)
+def _module(text: str) -> ir.Module:
+    return parse(text)
+
+
+def _kernel(text: str, name: str) -> ir.Operation:
+    """The `gpu.func` of this name in a module, which says what the kernel is given."""
+    (device,) = [op.operation for op in _module(text).body.operations if op.operation.name == "gpu.module"]
+    functions = [op.operation for op in device.regions[0].blocks[0].operations]
+    (found,) = [f for f in functions if f.name == "gpu.func" and f.attributes["sym_name"].value == name]
+    return found
 
 
 @functools.lru_cache(256)

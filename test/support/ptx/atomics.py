@@ -61,18 +61,15 @@ def _atomic(d: Decoder, one: Instruction) -> Do:
                 order_of = lanes[np.isin(lanes, which)] if which.size < lanes.size else lanes
                 spot = np.zeros(g.index.size, np.int64)
                 spot[which] = place
-                m.blocks_may_meet(of, spot[order_of], g.index[order_of])
-                _one_by_one(
-                    of,
-                    spot,
-                    order_of,
-                    size,
-                    dtype,
-                    function,
-                    [operand[n] for operand in given],
-                    old,
-                    one,
-                )
+                m.watch_atomic(of, spot[order_of], size, g.index[order_of], one)
+                operands_of = [operand[n] for operand in given]
+                changed = _one_by_one(of, spot, order_of, size, dtype, function, operands_of, old, one)
+                if changed.any():
+                    m.wake()
+                if of.name == "global":  # these may wait for other blocks
+                    vain = np.zeros(m.lanes, bool)
+                    vain[g.index[which[~changed[which]]]] = True
+                    m.naps |= vain
             if result:
                 writes[n](m, g, expanded(m, g, old.view(f"u{size}")[:, 0]).view(dtype))
 
@@ -87,8 +84,9 @@ def pairs(values: np.ndarray, lanes: int) -> np.ndarray:
 def _one_by_one(
     of: Space, spot: np.ndarray, lanes: np.ndarray, size: int, dtype: Any, function: Callable[..., Any],
     given: list[np.ndarray], old: np.ndarray, what: object,
-) -> None:  # fmt: skip
-    """Rounds in which each place is touched once."""
+) -> np.ndarray:  # fmt: skip
+    """Rounds in which each place is touched once; which threads changed something."""
+    changed = np.zeros(spot.size, bool)
     order = lanes[np.argsort(spot[lanes], kind="stable")]
     places = spot[order]
     first = np.flatnonzero(np.concatenate([[True], places[1:] != places[:-1]]))
@@ -99,7 +97,12 @@ def _one_by_one(
         before = of.read(spot[mine], size, what).view(dtype).reshape(mine.size, -1)
         old[mine] = before
         after = np.ascontiguousarray(np.asarray(function(before, *(g[mine] for g in given)), dtype))
-        of.write(spot[mine], size, after.view(f"u{size}")[:, 0], what)
+        words = after.view(f"u{size}")[:, 0]
+        other = words != np.ascontiguousarray(before).view(f"u{size}")[:, 0]
+        changed[mine] = other
+        if other.any():
+            of.write(spot[mine[other]], size, words[other], what)
+    return changed
 
 
 OPS = {"atom": _atomic, "red": _atomic}

@@ -161,15 +161,18 @@ def _into(
         )
     if m.is_read(place):
         raise PtxError(f"{one}: race: a product still reads what the copy overwrites")
+    if m.races.shared is not None:
+        m.races.check(m.races.shared, shared, place[:, 0], 16, np.full(len(place), lane), True, None, one)
     shared.state[place] = PENDING
+    to = at(m, row, barrier & 0xFFFFFFFF, np.array([lane]), one)
 
     def arrive() -> int:
         shared.data[place] = bytes_.reshape(-1, 16)
         shared.state[place] = SET
-        m.clean(place)
+        m.brought(place, to.column, to.phase + 1)
         return bytes_.size
 
-    at(m, row, barrier & 0xFFFFFFFF, np.array([lane]), one).copies.append(arrive)
+    to.copies.append(arrive)
 
 
 def _store_box(d: Decoder, one: Instruction, operands: list[Any], rank: int) -> Do:
@@ -185,6 +188,8 @@ def _store_box(d: Decoder, one: Instruction, operands: list[Any], rank: int) -> 
             pieces = of.swizzled(int(sources[lane]) & 0xFFFFFFFF)
             place = shared.place(pieces.astype(np.uint64), int(m.row[lane]), 16, one)
             m.must_be_fenced(place, one)
+            if m.races.shared is not None:
+                m.races.check(m.races.shared, shared, place, 16, np.full(place.size, lane), False, None, one)
             words = shared.read(place, 16, one).reshape(-1).view(f"u{of.element}")
             address, inside = of.places(starts[lane].tolist())
             to = memory.place(address[inside].astype(np.uint64), 0, of.element, one)

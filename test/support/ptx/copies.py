@@ -32,7 +32,7 @@ class Copies:
         self.pending: list[Copy] = []
         self.closed = np.zeros(lanes, np.int64)
 
-    def end(self, m: Wave, g: Group, before: np.ndarray, what: object) -> None:
+    def end(self, m: Wave, g: Group, before: np.ndarray) -> None:
         """The copies of the group's threads come in that belong to groups before these."""
         left = []
         for copy in self.pending:
@@ -42,7 +42,9 @@ class Copies:
                 continue
             shared, size = m.spaces["shared"], copy.bytes.shape[1]
             place = copy.place[over][:, None] + np.arange(size)
-            m.watch(shared, copy.place[over], size, copy.lanes[over], copy.bytes[over], what)
+            m.races.wrote(copy.place[over], size, copy.lanes[over])
+            if m.code.proxies:
+                m.wrote(copy.place[over], size, copy.lanes[over])
             shared.data[place] = copy.bytes[over]
             shared.state[place] = SET
             shared.changes += 1
@@ -81,7 +83,7 @@ def _cp(d: Decoder, one: Instruction) -> Do:
 
         def wait(m: Wave, g: Group) -> None:
             copies = copies_of(m)
-            copies.end(m, g, copies.closed + (1 if everything else -number), one)
+            copies.end(m, g, copies.closed + (1 if everything else -number))
 
         return wait
     return _copy(d, one, modifiers)
@@ -125,6 +127,7 @@ def _copy(d: Decoder, one: Instruction, modifiers: Modifiers) -> Do:
             raise PtxError(f"{one}: another copy to the place is under way")
         if (shared.state[states] == 0).any():
             raise PtxError(f"{one}: a place in no variable of shared memory")
+        m.watch(shared, place, size, g.index, bytes_[g.index], one)
         shared.state[states] = PENDING
         copies.pending.append(Copy(g.index, place, bytes_[g.index], copies.closed[g.index]))
 

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from support.ptx.block_races import BlockRaces
 from support.ptx.bulk import MAP_BYTES, TensorMap
 from support.ptx.decode import Decoder
 from support.ptx.errors import PtxError, UnknownPtx
 from support.ptx.machine import GLOBAL_BASE, Code, Wave
 from support.ptx.memory import Space
-from support.ptx.races import BlockRaces
+from support.ptx.races import Places
 from support.ptx.syntax import Module, Variable, parse
 
 _LANES = 1 << 13  # in a wave
@@ -90,9 +91,10 @@ class Program:
             Wave(code, grid, block, order[n : n + size], spaces, shared, random, strict)
             for n in range(0, order.size, size)
         ]
-        between = None if measures else BlockRaces.of(memory, code.unit)
+        between = BlockRaces.of(memory, code.unit) if blocks is None else None
+        within = Places.of(memory, waves[0].padded // 32, code.unit) if blocks is None and waves else None
         for wave in waves:
-            wave.extra["maps"], wave.measures, wave.between = maps, measures, between
+            wave.extra["maps"], wave.measures, wave.between, wave.in_global = maps, measures, between, within
         self._run(waves, memory)
         for pointer in pointers:
             at = pointer.address - GLOBAL_BASE

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from support.ptx import costs
+from support.ptx.block_races import BlockRaces
 from support.ptx.errors import PtxError
 from support.ptx.memory import Space
-from support.ptx.races import BlockRaces, Races
+from support.ptx.races import Places, Races
 
 SECTORS, CONFLICTS, WARPS = "global sectors", "bank conflicts", "instructions of warps"
 """What is counted beside instructions."""
@@ -109,11 +110,10 @@ class Wave:
         for at, size in code.local:
             self.spaces["local"].declare(at, size)
         self.special = self._special()
-        self.races = (
-            Races(self.spaces["shared"], blocks.size, self.padded // 32, code.unit)
-            if shared_size
-            else None
-        )
+        self.races = Races(blocks.size, self.padded // 32)
+        if shared_size:
+            self.races.shared = Places.of(self.spaces["shared"], self.padded // 32, code.unit)
+        self.in_global: Places | None = None
         self.between: BlockRaces | None = None
         self.barriers: dict[tuple[int, int], Barrier] = {}
         self.counts: Counter[str] = Counter()
@@ -180,11 +180,17 @@ class Wave:
             self.turns += 1
             if self.turns % 64 == 0:
                 at = int(self.random.choice(np.unique(places)))
-        mask = (self.pc == at) & (self.status <= PARKED)
+        here = self.pc == at
+        come = here & (self.status == RUNS)
+        mask = here & (self.status <= PARKED) & self._of_warps(come)  # with those who wait for them there
         self.status[mask] = RUNS
         self.naps[mask] = False
         group = Group(mask)
         self._follow(at, group, group.index.size == int(np.count_nonzero(self.status == RUNS)))
+
+    def _of_warps(self, lanes: np.ndarray) -> np.ndarray:
+        """All lanes of the warps of these."""
+        return np.repeat(lanes.reshape(-1, 32).any(axis=1), 32)
 
     def state(self) -> int:
         """A number that is another one when threads got on, in registers or elsewhere."""
@@ -262,7 +268,7 @@ class Wave:
         """Whether all lanes are here that an instruction of a warp needs; else they are waited for."""
         assert step.members is not None
         live = self.status != DONE
-        here = sub.mask | ((self.pc == at) & (self.status == PARKED))
+        here = sub.mask | ((self.pc == at) & (self.status == PARKED) & self._of_warps(sub.mask))
         wanted = step.members(self)
         bits = np.uint32(1) << self.lane.astype(np.uint32)
         present = np.bitwise_or.reduceat(
@@ -273,11 +279,8 @@ class Wave:
         )
         missing = wanted & ~present[self.warp]
         if not missing[sub.index].any():
-            if here.sum() == sub.index.size:
-                return True
-            met = here & (missing == 0)
-            self.status[met] = RUNS
-            return False
+            self.status[here] = RUNS
+            return int(np.count_nonzero(here)) == sub.index.size
         if (missing & ~alive[self.warp])[sub.index].any():
             raise PtxError(f"{step.text}: a lane that must take part has ended")
         if (wanted & bits == 0)[sub.index].any():
@@ -295,15 +298,21 @@ class Wave:
             self.counts[SECTORS] += costs.sectors(place, self.warp[lanes])
         elif self.measures and of.name == "shared":
             warp, lane = self.warp[lanes], self.lane[lanes]
-            self.counts[CONFLICTS] += costs.conflicts(place, size, warp, lane)
+            found = costs.conflicts(place, size, warp, lane)
+            self.counts[CONFLICTS] += found
+            self.counts[f"{CONFLICTS} of {str(what).split(': ', 1)[-1]}"] += found
         if of.name == "global" and not weak:
             self.blocks_may_meet(of, place, lanes)
-        elif of.name == "global" and self.between is not None and place.size:
-            self.between.check(of, place, size, self.blocks[self.row[lanes]], data, what)
+        elif of.name == "global" and place.size:
+            blocks = self.blocks[self.row[lanes]]
+            if self.between is not None:
+                self.between.check(of, place, size, blocks, data, what)
+            if self.in_global is not None:
+                self.races.check(self.in_global, of, place, size, lanes, data is not None, data, what, blocks=blocks)
         if of.name != "shared" or not place.size:
             return
-        if self.races is not None:
-            self.races.check(of, place, size, lanes, data is not None, data, what)
+        if self.races.shared is not None:
+            self.races.check(self.races.shared, of, place, size, lanes, data is not None, data, what)
         if data is not None and self.code.proxies:
             self.wrote(place, size, lanes)
             if self.is_read(place):
@@ -314,24 +323,29 @@ class Wave:
         if of.name == "global" and self.between is not None:
             self.between.meet(place, self.blocks[self.row[lanes]])
 
+    def watch_atomic(self, of: Space, place: np.ndarray, size: int, lanes: np.ndarray, what: object) -> None:
+        """Atomic operations at places, in this order."""
+        self.blocks_may_meet(of, place, lanes)
+        places = self.races.shared if of.name == "shared" else self.in_global if of.name == "global" else None
+        if places is not None and place.size:
+            blocks = self.blocks[self.row[lanes]] if of.name == "global" else None
+            self.races.check(places, of, place, size, lanes, True, None, what, True, blocks)
+
     def warps_meet(self, g: Group) -> None:
         """Lanes of warps have waited for each other."""
-        if self.races is not None:
-            self.races.warps_meet(np.unique(self.warp[g.index]))
+        self.races.warps_meet(np.unique(self.warp[g.index]))
 
     def blocks_meet(self, g: Group) -> None:
         """All threads have waited for those of their block."""
-        if self.races is not None:
-            self.races.blocks_meet()
+        self.races.blocks_meet()
 
-    def hand_in(self, lanes: np.ndarray) -> np.ndarray | int:
+    def hand_in(self, lanes: np.ndarray) -> np.ndarray:
         """Threads of a block have come to a barrier: what they know."""
-        return 0 if self.races is None else self.races.hand_in(np.unique(self.warp[lanes]))
+        return self.races.hand_in(np.unique(self.warp[lanes]))
 
     def take(self, lanes: np.ndarray, knowledge: np.ndarray | int) -> None:
         """Threads go on after a barrier."""
-        if self.races is not None:
-            self.races.take(np.unique(self.warp[lanes]), np.asarray(knowledge))
+        self.races.take(np.unique(self.warp[lanes]), np.asarray(knowledge))
 
     def fence(self, g: Group) -> None:
         """A fence between threads."""
@@ -352,12 +366,11 @@ class Wave:
         if size > 16:
             self.writer[pieces + 1] = lanes
 
-    def clean(self, place: np.ndarray) -> None:
-        """A copy wrote."""
+    def brought(self, place: np.ndarray, column: int, phase: int) -> None:
+        """A bulk copy has come in, in a phase of a barrier with a clock."""
         if self.writer is not None:
             self.writer[place // 16] = -1
-        if self.races is not None:
-            self.races.forget(place)
+        self.races.brought(place, column, phase)
 
     def must_be_fenced(self, place: np.ndarray, what: object) -> None:
         """Copies and products may not read what threads wrote and did not fence."""

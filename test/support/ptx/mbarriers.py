@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -26,6 +27,11 @@ class MBarrier:
     bytes: int = 0
     phase: int = 0
     knowledge: np.ndarray | int = 0
+    """What those know who arrived in this phase and before."""
+    told: np.ndarray | int = 0
+    """What those know who wait for the phases that are over."""
+    column: int = -1
+    """Its clock among those of the block's warps."""
     copies: list[Callable[[], int]] = field(default_factory=list)
     maker: int = -1
     made: int = 0
@@ -36,8 +42,20 @@ class MBarrier:
         if self.pending == 0 and self.bytes == 0:
             self.phase += 1
             self.pending = self.count
+            told = np.zeros(m.races.known.shape[1], np.int32)
+            before = np.asarray(self.knowledge)
+            told[: before.size if before.ndim else None] = before
+            told[self.column] = self.phase
+            self.told = self.knowledge = told
             m.wake()
             m.spaces["shared"].changes += 1
+
+    def learn(self, knowledge: np.ndarray) -> None:
+        """Somebody arrives who knows so much: at least as many clocks as those before."""
+        new, old = np.array(knowledge), np.asarray(self.knowledge)
+        if old.ndim:
+            new[: old.size] = np.maximum(new[: old.size], old)
+        self.knowledge = new
 
     def arrive(self, m: Wave, number: int, what: object) -> None:
         while number:
@@ -71,7 +89,7 @@ def at(m: Wave, row: int, address: int, lanes: np.ndarray, what: object) -> MBar
     found = barriers_of(m).get((row, address))
     if found is None:
         raise PtxError(f"{what}: there is no barrier at {address:#x}")
-    if m.races is not None and not m.races.know(lanes, found.maker, found.made).all():
+    if not m.races.know(lanes, found.maker, found.made).all():
         raise PtxError(f"{what}: race: nothing orders this after mbarrier.init at {address:#x}")
     return found
 
@@ -117,8 +135,12 @@ def _mbarrier(d: Decoder, one: Instruction) -> Do | Step:
                 count = int(numbers[lanes[0]])
                 if not 1 <= count <= _MOST:
                     raise PtxError(f"{one}: a barrier of {count} arrivals")
-                made = 0 if m.races is None else m.races.time(int(lanes[0]))
-                barriers_of(m)[row, place] = MBarrier(count, count, maker=int(lanes[0]), made=made)
+                maker, times = int(lanes[0]), m.extra.setdefault("made", Counter())
+                column = m.races.column(place, times[row, place])
+                times[row, place] += 1
+                barriers_of(m)[row, place] = MBarrier(
+                    count, count, column=column, maker=maker, made=m.races.time(maker)
+                )
                 shared.state[where : where + 8] = SET
             elif kind == "inval":
                 at(m, row, place, lanes, one)
@@ -145,7 +167,7 @@ def _arrive(d: Decoder, one: Instruction, expects: bool) -> Do:
         for row, place, lanes in _each(m, g, address(m)):
             barrier = at(m, row, place, lanes, one)
             tokens[lanes] = barrier.phase
-            barrier.knowledge = np.maximum(barrier.knowledge, m.hand_in(lanes))
+            barrier.learn(m.hand_in(lanes))
             if expects:
                 barrier.bytes += int(numbers[lanes].sum())
             barrier.arrive(m, lanes.size if expects else int(numbers[lanes].sum()), one)
@@ -171,7 +193,7 @@ def _wait(d: Decoder, one: Instruction, parity: bool) -> Step:
             )
             found[lanes] = over
             if over.any():
-                m.take(lanes[over], barrier.knowledge)
+                m.take(lanes[over], barrier.told)
         write(m, g, found)
         if not found[g.index].all():
             m.nap(Group(g.mask & ~found))

@@ -14,7 +14,7 @@ from support.ptx.machine import POISON, Group, Step, Wave
 from support.ptx.matrices import ELEMENTS, inverse, left_places, sum_places, wide
 from support.ptx.syntax import Instruction, Register, Vector
 
-_LANES = 128
+_LANES, _WARPS = 128, 4
 _MODES = {0: 0, 1: 3, 2: 2, 3: 1}
 """A descriptor's number of a swizzle -> a tensor map's."""
 
@@ -90,11 +90,13 @@ def _wait(m: Wave, products: Products, g: Group, number: int) -> None:
         if ready.any():
             m.regs[register] = np.where(ready, sums.values, m.regs[register])
             sums.group = np.where(ready, -1, sums.group)
-    products.reading = [
-        (places, lane, group)
-        for places, lane, group in products.reading
-        if not (g.mask[lane] and group < products.closed[lane] - number)
-    ]
+    left = []
+    for places, lane, group in products.reading:
+        if not (g.mask[lane] and group < products.closed[lane] - number):
+            left.append((places, lane, group))
+        else:
+            m.races.products_read(places * 16, lane // 32 + np.arange(_WARPS))
+    products.reading = left
 
 
 def _product(d: Decoder, one: Instruction, modifiers: Modifiers) -> Do:
@@ -201,6 +203,8 @@ def _matrix(
     products = products_of(m)
     for n, lane in enumerate(starts):
         pieces = np.unique(place.reshape(starts.size, -1)[n] // 16)
+        readers = np.repeat(lane + 32 * np.arange(_WARPS), pieces.size)  # each warp must know of what it reads
+        m.races.check_product(shared, np.tile(pieces * 16, _WARPS), readers, what)
         products.reading.append((pieces, int(lane), int(products.closed[lane])))
     return found
 

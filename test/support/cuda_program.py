@@ -1,4 +1,4 @@
-"""Runs a whole program for a GPU in the SIMT emulator: the planned form's steps, in order.
+"""Runs a whole program for a GPU by the PTX of its kernels, as it is assembled: the planned form's steps, in order.
 
 Loops and branches, which the runtime does, are not done here.
 """
@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 import lamina
@@ -21,7 +22,11 @@ from lamina.dialects.constants import array_in
 from lamina.dialects.types import dtype_of
 from lamina.dialects.vendors import ir
 from lamina.passes.framework.instrumentation import Instrumentation
-from support.simt import emulator as simt
+from support import ptx
+
+MAP_ELEMENTS: dict[int, Any] = {0: np.uint8, 6: np.float16, 9: ml_dtypes.bfloat16, 11: np.float32}
+"""By the driver's number of a tensor map's type."""
+TF32 = 11
 
 
 class Program:
@@ -35,15 +40,25 @@ class Program:
         run_fuse(module, watch, "cuda")
         run_plan(module, watch, "cuda")
         self.module, self.target = module, Target("cuda", arch)
-        self.conflicts: Counter[str] = Counter()
-        """How often accesses of shared memory met in banks, in all runs."""
         self.arguments = arguments
         self.kernels: dict[str, CudaKernel] = {
             name: compile_kernel(kernel, self.target) for name, kernel in kernels_of(module).items()
         }
+        self.seed = 0
+        """Of the order in which blocks run."""
+        self.counts: Counter[str] = Counter()
+        """What launches counted, in the last run."""
+        self._measures = False
+        self._parsed: dict[str, tuple[str, ptx.Program]] = {}
 
-    def run(self, texts: dict[str, str] | None = None) -> list[np.ndarray]:
-        """The results, by the kernels' `gpu` stage or by other texts of it."""
+    @property
+    def ptx(self) -> str:
+        """That of all kernels."""
+        return "".join(kernel.ptx for kernel in self.kernels.values())
+
+    def run(self, texts: dict[str, str] | None = None, measures: bool = False) -> list[np.ndarray]:
+        """The results, by the kernels' PTX or by other texts in its place. `measures`: what memory costs is counted,
+        too."""
         main = ir.SymbolTable(self.module.operation)["main"].operation
         block = main.regions[0].blocks[0]
         given = main.attributes["lamina.arguments"].value
@@ -60,13 +75,36 @@ class Program:
         arena = np.zeros(main.attributes["lamina.arena_bytes"].value, np.int8)
         arena[:] = 77
         values[list(block.arguments)[-1]] = arena
+        self.counts.clear()
+        self._measures = measures
         for view in block.operations:
             self._step(view.operation, values, texts or {})
         return results
 
+    def conflicts(self, *forms: str) -> int:
+        """How often instructions whose names begin so met in banks of shared memory, in a run that measured."""
+        assert self._measures
+        began = tuple(f"{ptx.CONFLICTS} of {form}" for form in forms)
+        return sum(count for name, count in self.counts.items() if name.startswith(began))
+
     def call(self, name: str, operands: list[np.ndarray], texts: dict[str, str]) -> None:
         """Runs a kernel on what it is given."""
-        self.conflicts += simt.run(texts.get(name, self.kernels[name].texts["gpu"]), operands)
+        kernel = self.kernels[name]
+        emulated = self._emulated(name, texts.get(name, kernel.ptx))
+        scratch = np.full(kernel.scratch_bytes, 0xAB, np.uint8)
+        given = [ptx.Pointer(array) for array in operands]
+        for launch in kernel.launches:
+            maps = [tensor_map(one, operands) for one in launch.tensor_maps]
+            pointers = [*given, ptx.Pointer(scratch), *maps]
+            self.counts += emulated.launch(
+                launch.name, launch.grid, launch.block, pointers, launch.dynamic_shared_bytes, self.seed,
+                measures=self._measures,
+            )  # fmt: skip
+
+    def _emulated(self, name: str, text: str) -> ptx.Program:
+        if name not in self._parsed or self._parsed[name][0] != text:
+            self._parsed[name] = text, ptx.Program(text)
+        return self._parsed[name][1]
 
     def _step(self, op: ir.Operation, values: dict[ir.Value, Any], texts: dict[str, str]) -> None:
         operands = [values[value] for value in op.operands]
@@ -94,3 +132,13 @@ class Program:
                 pass
             case _:
                 raise NotImplementedError(f"a program's step {op.name}")
+
+
+def tensor_map(described: dict[str, Any], operands: list[np.ndarray]) -> ptx.TensorMap:
+    """The tensor map that a launch is given, as its manifest describes it."""
+    array = operands[described["parameter"]]
+    size = np.dtype(MAP_ELEMENTS[described["type"]]).itemsize
+    return ptx.TensorMap(
+        ptx.Pointer(array, described["offset"]), size, described["sizes"], described["strides"], described["box"],
+        rounds=described["type"] == TF32,
+    )  # fmt: skip
