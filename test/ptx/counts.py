@@ -90,7 +90,7 @@ def _counting() -> Iterator[Counter[str]]:
     whole = Emulated.launch
 
     def launch(
-        self: Emulated, name: str, grid: Any, block: Any, arguments: Any, shared: int = 0, *_: Any
+        self: Emulated, name: str, grid: Any, block: Any, arguments: Any, shared: int = 0, *_: Any, **__: Any
     ) -> Counter[str]:
         count = math.prod(grid)
         blocks = np.unique(np.linspace(0, count - 1, _BLOCKS).astype(int))
