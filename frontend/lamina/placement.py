@@ -225,6 +225,9 @@ def put(array: ArrayImpl, sharding: Sharding) -> ArrayImpl:
 
         return move(array, sharding)
     if array.shards is not None:
+        moved = _moved_whole(array, sharding)
+        if moved is not None:
+            return moved
         array.numpy_view()  # gathers: the shards of the new sharding are cut from the whole
     if on_gpu:
         array = runtime.to_device(array, sharding.device_list[0].gpu_number)
@@ -258,6 +261,36 @@ def shards_of(array: ArrayImpl, sharding: Sharding) -> list[ArrayImpl]:
     if array.placement == sharding and (len(parts) > 1 or gpus is not None):
         array.shards = out
     return out
+
+
+def _moved_whole(array: ArrayImpl, sharding: Sharding) -> ArrayImpl | None:
+    """The array under a sharding each part of which is one that it has, on whichever device: GPUs copy those from
+    one to the other. None where parts are to be cut anew."""
+    if not isinstance(sharding, NamedSharding) or not isinstance(array.placement, NamedSharding):
+        return None
+    if sharding.combiner is not None or array.placement.combiner is not None:
+        return None
+
+    def extent(index: Index) -> tuple[tuple[int, int, int], ...]:
+        return tuple(s.indices(n) for s, n in zip(index, array.shape, strict=True))
+
+    assert array.shards is not None
+    there: dict[Any, list[ArrayImpl]] = {}
+    indices = array.placement.indices(array.shape)
+    for position, shard in zip(array.placement.here, array.shards, strict=True):
+        there.setdefault(extent(indices[position]), []).append(shard)
+    indices, parts = sharding.indices(array.shape), []
+    for position in sharding.here:
+        found, device = there.get(extent(indices[position])), sharding.device_list[position]
+        if found is None:
+            return None
+        number = device.gpu_number if device.platform == "cuda" else None
+        part = next((one for one in found if one.device_number == number), found[0])
+        if part.device_number == number:
+            parts.append(runtime.place_array(part, part.placement))
+        else:
+            parts.append(runtime.to_host(part) if number is None else runtime.to_device(part, number))
+    return from_shards(array.shape, sharding, parts, array.weak_type)
 
 
 def _part(array: ArrayImpl, index: Index) -> ArrayImpl:

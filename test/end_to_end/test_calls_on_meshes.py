@@ -119,6 +119,19 @@ def test_donated_arguments_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @partitioned
+def test_what_passes_through_has_parts_of_its_own() -> None:
+    x, sharding = _sharded()
+    f = lamina.jit(lambda x: (x, x + 1))
+    same, _ = f(x)
+    moved = lamina.device_put(x, NamedSharding(auto_mesh((4,), ("y",)), P("y")))  # has the same parts
+    replaced = lamina.jit(lambda x: x * 0, donate_argnums=0)
+    for given in (same, moved):
+        replaced(given)
+        assert given.is_deleted() and np.array_equal(x, np.arange(8)) and len(x.addressable_shards) == 4
+        assert np.array_equal(x.addressable_shards[1].data, [2, 3])
+
+
+@partitioned
 def test_arguments_that_in_shardings_moves_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     _, sharding = _sharded()
     f = _Calls(lambda x: x - 1, monkeypatch, in_shardings=sharding, out_shardings=sharding)

@@ -14,7 +14,7 @@ from support.fake_cuda.nccl_of_processes import FakeNcclOfProcesses
 
 import lamina
 import lamina.numpy as jnp
-from lamina import lax
+from lamina import lax, runtime
 from lamina.errors import JaxRuntimeError
 from lamina.runtime import processes
 from lamina.sharding import Mesh, NamedSharding
@@ -72,9 +72,24 @@ def main(folder: Path) -> None:
         for each in processes.tell_all("the GPUs", own):
             print(each) if rank == 0 else None
         assert not nccl.refused, nccl.refused
+        if "late" in sys.argv:
+            wait_for_the_other(run, rows, rank, folder)
         if "fails" in sys.argv:
             fail(cuda, run, rows, rank, folder)
         lamina.distributed.shutdown()
+
+
+def wait_for_the_other(run, rows, rank: int, folder: Path) -> None:
+    """Process 1 does not come to a program that process 0 waits for, which writes what it is told."""
+    told = folder / "told"
+    while rank == 1 and not told.exists():
+        time.sleep(0.01)
+    if rank == 0:
+        runtime.set_collective_timeout(2)
+        try:
+            np.asarray(run(rows)[0].addressable_shards[0].data)
+        except JaxRuntimeError as error:
+            told.write_text(str(error))
 
 
 def fail(cuda: FakeDriver, run, rows, rank: int, folder: Path) -> None:

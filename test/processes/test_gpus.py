@@ -62,3 +62,10 @@ def test_a_process_that_fails_is_named(tmp_path: Path) -> None:
     assert "process 1 failed" in errors["error-0-0"] and "ncclAllReduce failed" in errors["error-0-0"]
     for rank in (0, 1):
         assert "no longer work together" in errors[f"error-1-{rank}"]
+
+
+@pytest.mark.skipif(missing() is not None, reason="needs lamina[sharding]")
+def test_a_process_that_does_not_come_is_named(tmp_path: Path) -> None:
+    run_ranks(2, "gpus.py", str(tmp_path), "late")
+    told = (tmp_path / "told").read_text()
+    assert "has been waited for 2000 ms: process 1 of 2 (which does not wait for its end) has not come to" in told

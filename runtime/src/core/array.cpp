@@ -337,13 +337,31 @@ PyObject* make_array(Ref<Buffer> buffer, Dtype dtype, const int64_t* dims, int n
   return self;
 }
 
+// Lets an array have the same parts as another one, as arrays of its own: a donation of one array
+// leaves the other.
+static bool share_parts(ArrayObject* from, ArrayObject* to) {
+  const Owned parts(PySequence_List(from->shards));
+  if (!parts) return false;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(parts.get()); ++i) {
+    ArrayObject* const part = cast(PyList_GET_ITEM(parts.get(), i));
+    PyObject* const sharding = part->sharding == nullptr ? Py_None : part->sharding;
+    PyObject* own = place_array(part, sharding);
+    if (own == nullptr || PyList_SetItem(parts.get(), i, own) != 0) return false;
+  }
+  Py_XSETREF(to->shards, Py_NewRef(parts.get()));
+  return true;
+}
+
 PyObject* place_array(ArrayObject* array, PyObject* sharding) {
   if (array->shards == nullptr && !check_alive(array)) return nullptr;
   PyObject* self = make_array(Ref<Buffer>::share(array->buffer), array->dtype, array->dims,
                               array->ndim, array->weak_type, array->shape);
   if (self == nullptr) return nullptr;
   Py_XSETREF(cast(self)->sharding, sharding == Py_None ? nullptr : Py_NewRef(sharding));
-  if (array->buffer == nullptr) cast(self)->shards = Py_NewRef(array->shards);
+  if (array->buffer == nullptr && !share_parts(array, cast(self))) {
+    Py_DECREF(self);
+    return nullptr;
+  }
   return self;
 }
 

@@ -11,7 +11,7 @@
 namespace lamina {
 namespace {
 
-constexpr int kNewsTag = 0, kReservedTags = 2;
+constexpr int kNewsTag = 0, kWaitsTag = 1, kReservedTags = 3;
 constexpr int64_t kLargestMessage = int64_t{1} << 30;  // counts of MPI are int
 // When a thread that waits begins to sleep between looks at its messages: one that is not there
 // after so long is not under way, its sender computes. And how long it sleeps: a fiftieth of that.
@@ -152,6 +152,41 @@ void Processes::tell_others(const std::string& reason) {
     mpi_->test(&request, &done);
   }
   sent_.push_back(std::move(news));  // MPI may read it until the end
+}
+
+void Processes::say_waits(const Awaited& run) {
+  auto said = std::make_unique<Awaited>(run);
+  std::lock_guard lock(mutex_);
+  for (int process = 0; process < size_; ++process) {
+    if (process == rank_) continue;
+    uint64_t request = 0;
+    mpi_->send(said.get(), sizeof run, process, kWaitsTag, &request);
+    bool done = false;
+    mpi_->test(&request, &done);
+  }
+  said_.push_back(std::move(said));  // MPI may read it until the end
+}
+
+std::vector<int> Processes::do_not_wait(const Awaited& run) {
+  std::lock_guard lock(mutex_);
+  std::vector<int> found;
+  for (int process = 0; process < size_; ++process) {
+    if (process == rank_) continue;
+    bool more = true;
+    while (mpi_->probe(process, kWaitsTag, &more) == 0 && more) {
+      Awaited said{};
+      uint64_t request = 0;
+      if (mpi_->receive(&said, sizeof said, process, kWaitsTag, &request) != 0) break;
+      for (bool done = false; !done;) {
+        if (mpi_->test(&request, &done) != 0) return found;
+      }
+      uint64_t& latest = waits_[{process, said.group}];
+      latest = std::max(latest, said.number);
+    }
+    const auto heard = waits_.find({process, run.group});
+    if (heard == waits_.end() || heard->second < run.number) found.push_back(process);
+  }
+  return found;
 }
 
 Error Processes::exchange(const std::string& what, const std::vector<std::string>& given,

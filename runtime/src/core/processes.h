@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -61,6 +62,15 @@ class Processes {
   // end.
   void tell_others(const std::string& reason);
 
+  // A run of the programs of a group of devices, which all processes count alike.
+  struct Awaited {
+    uint64_t group, number;
+  };
+  // Says to all others that this process waits for a run to end.
+  void say_waits(const Awaited& run);
+  // The processes that have not said so of that run or a later one.
+  std::vector<int> do_not_wait(const Awaited& run);
+
  private:
   friend class Transfers;
   static constexpr size_t kNews = 512;  // bytes of what tell_others sends
@@ -82,6 +92,8 @@ class Processes {
   std::mutex trouble_mutex_;
   std::string trouble_;
   std::vector<std::unique_ptr<News>> sent_;
+  std::vector<std::unique_ptr<Awaited>> said_;
+  std::map<std::pair<int, uint64_t>, uint64_t> waits_;  // process and group -> the latest run
 };
 
 // Messages that are waited for together. Those between two processes with one tag arrive in the

@@ -60,13 +60,22 @@ Ref<Buffer> download(Buffer* buffer) {
 
 }  // namespace
 
-Ref<Buffer> on_host(Buffer* buffer) {
-  if (cuda::memory_of(buffer) == nullptr) return Ref<Buffer>::share(buffer);
-  // What computes it says what went wrong; the copy would only repeat the driver's word.
+namespace {
+
+// Before a copy of what a GPU computes. What computes it says what went wrong; the copy would only
+// repeat the driver's word. False with that as a Python error.
+bool may_be_copied(const Buffer* buffer) {
   Completion* const pending = buffer->pending();
   const bool is_waited_for =
       pending != nullptr && pending->asked() != nullptr && pending->asked()->may_fail_alone();
-  if (pending != nullptr && (is_waited_for || buffer->ready()) && !wait_for(pending)) return {};
+  return pending == nullptr || !(is_waited_for || buffer->ready()) || wait_for(pending);
+}
+
+}  // namespace
+
+Ref<Buffer> on_host(Buffer* buffer) {
+  if (cuda::memory_of(buffer) == nullptr) return Ref<Buffer>::share(buffer);
+  if (!may_be_copied(buffer)) return {};
   Ref<Buffer> host = download(buffer);
   if (host && host->pending() != nullptr && !wait_for(host->pending())) {
     if (buffer->pending() != nullptr && buffer->pending()->done() && buffer->pending()->failed()) {
@@ -94,6 +103,10 @@ bool begin_host_copy(Buffer* buffer) {
 
 Ref<Buffer> to_device(Buffer* buffer, int number) {
   if (device_number(buffer) == number) return Ref<Buffer>::share(buffer);
+  if (cuda::memory_of(buffer) != nullptr) {
+    if (!may_be_copied(buffer)) return {};
+    return without_gil([&] { return cuda::Device::get(number).copy_from_other(buffer); });
+  }
   const Ref<Buffer> host = on_host(buffer);
   if (!host || (host->pending() != nullptr && !wait_for(host->pending()))) return {};
   return without_gil([&] { return cuda::Device::get(number).upload(host->data(), host->bytes()); });

@@ -191,4 +191,39 @@ Ref<Buffer> Device::copy(Buffer* buffer) {
   return made;
 }
 
+// What the driver allocates from its pools follows the pools' own rules of access.
+void Device::reach(const Device& other) {
+  const std::lock_guard guard(reach_mutex_);
+  if (!asked_to_reach_.insert(other.number_).second) return;
+  int can = 0;
+  check(driver().can_reach(&can, id_, other.id_), "cuDeviceCanAccessPeer");
+  if (can == 0) return;
+  const PoolAccess access{kDeviceLocation, id_, kReadAndWrite};
+  check(driver().pool_access(other.pool_, &access, 1), "cuMemPoolSetAccess");
+}
+
+Ref<Buffer> Device::copy_from_other(Buffer* buffer) {
+  const InContext current = enter();
+  const size_t bytes = buffer->bytes();
+  const Stream stream = bytes <= kDirectBytes ? this->stream() : up_;
+  Ref<Buffer> made = allocate(stream, bytes);
+  if (bytes == 0) return made;
+  Memory* source = memory_of(buffer);
+  const Device& other = *source->device;
+  const std::string what =
+      "a copy from cuda:" + std::to_string(other.number_) + " to cuda:" + std::to_string(number_);
+  reach(other);
+  source->used = true;
+  order_after(*source, stream);
+  check(driver().copy_between(memory_of(made.get())->address, context_, source->address,
+                              other.context_, bytes, stream.handle),
+        "cuMemcpyPeerAsync", [&] { return what; });
+  Buffer* const buffers[] = {made.get()};
+  finish_with(stream, buffers, 1, what);
+  const std::lock_guard guard(source->lock);
+  std::erase_if(source->readers, [](const Ref<Completion>& each) { return each->done(); });
+  source->readers.push_back(Ref<Completion>::share(made->pending()));
+  return made;
+}
+
 }  // namespace lamina::cuda

@@ -123,16 +123,15 @@ void Device::shut_down() {
 Device::Device(int number) : generation_(driver_generation()), number_(number), process_(getpid()) {
   const Driver& cuda = driver();
   const auto context = [number] { return "for device cuda:" + std::to_string(number); };
-  DeviceId id = 0;
-  check(cuda.device_get(&id, number), "cuDeviceGet", context);
-  check(cuda.context_retain(&context_, id), "cuDevicePrimaryCtxRetain", context);
+  check(cuda.device_get(&id_, number), "cuDeviceGet", context);
+  check(cuda.context_retain(&context_, id_), "cuDevicePrimaryCtxRetain", context);
   const InContext current(context_);
   for (Stream* stream : {&own_, &up_, &down_}) {
     check(cuda.stream_create(&stream->handle, kStreamNonBlocking), "cuStreamCreate", context);
     stream->id = next_stream_id();
   }
   default_ = latest_ = own_;
-  check(cuda.pool_default(&pool_, id), "cuDeviceGetDefaultMemPool", context);
+  check(cuda.pool_default(&pool_, id_), "cuDeviceGetDefaultMemPool", context);
   uint64_t keep_all = UINT64_MAX;
   check(cuda.pool_set(pool_, kReleaseThreshold, &keep_all), "cuMemPoolSetAttribute", context);
 }
@@ -360,12 +359,15 @@ void Device::order_consumer(const Memory& memory, Handle stream) {
 
 void Device::order_overwriting(Memory* memory) {
   Ref<Buffer> host;
+  std::vector<Ref<Completion>> readers;
   {
     const std::lock_guard guard(memory->lock);
     host = std::move(memory->host);
     memory->host = {};
+    readers.swap(memory->readers);
   }
   if (host) wait_on_stream(latest_.handle, host->pending());
+  for (const auto& reader : readers) wait_on_stream(latest_.handle, reader.get());
 }
 
 void Device::finish_with(const Stream& stream, Buffer* const* buffers, size_t count,

@@ -13,6 +13,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "core/buffer.h"
@@ -39,9 +40,10 @@ struct Memory {
   void* context = nullptr;
   Ref<Completion> written;  // what fills it, and the stream that does; without, that which has it
   Stream written_on;
-  std::atomic<bool> used{false};  // by work that was issued here
-  SpinLock lock;                  // of what follows
-  Ref<Buffer> host;               // a copy, perhaps still on its way
+  std::atomic<bool> used{false};         // by work that was issued here
+  SpinLock lock;                         // of what follows
+  Ref<Buffer> host;                      // a copy, perhaps still on its way
+  std::vector<Ref<Completion>> readers;  // copies to other devices that may not be over
 };
 
 uint64_t next_stream_id();
@@ -100,6 +102,9 @@ class Device {
   Ref<Buffer> download(Buffer* buffer);
   // A copy on the same device.
   Ref<Buffer> copy(Buffer* buffer);
+  // A copy of memory of another device: from one to the other where they reach each other, else by
+  // way of the host, which the driver sees to.
+  Ref<Buffer> copy_from_other(Buffer* buffer);
 
   // Memory for the temporaries of one program at a time: all share it, in the order of their turns.
   // Call with a Turn. Throws OutOfMemory.
@@ -149,11 +154,14 @@ class Device {
   static void drop_pinned(void* block);
   bool give_arena_back();
   void wait_for_oldest_staging();
+  // Lets this device read the other's memory itself, if it can.
+  void reach(const Device& other);
 
   static inline std::atomic<bool> closed_{false};  // at the end of the process
 
   uint64_t generation_;
   int number_, process_;
+  DeviceId id_ = 0;
   Handle context_ = nullptr, pool_ = nullptr, capturing_ = nullptr;
   Stream own_, up_, down_;
   std::mutex issue_mutex_;  // held while a program is issued
@@ -172,6 +180,8 @@ class Device {
   size_t pinned_bytes_ = 0;                    // in those
   std::mutex staging_mutex_;
   std::deque<std::pair<Handle, void*>> staging_;  // blocks being read, until these events
+  std::mutex reach_mutex_;
+  std::set<int> asked_to_reach_;  // numbers of devices
   std::once_flag condition_once_;
   Handle set_condition_ = nullptr;
 };

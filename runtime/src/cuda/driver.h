@@ -24,6 +24,12 @@ inline constexpr int kCaptureThisThread = 1;
 inline constexpr int kDynamicShared = 8;     // attribute of a function
 inline constexpr int kReleaseThreshold = 4;  // attribute of a memory pool
 
+// Who may use the memory of a pool, beside its own device.
+struct PoolAccess {
+  int location_kind, location, flags;
+};
+inline constexpr int kDeviceLocation = 1, kReadAndWrite = 3;
+
 struct KernelNode {
   Handle function;
   unsigned grid[3], block[3], shared_bytes;
@@ -104,6 +110,8 @@ inline constexpr int kNoInterleave = 0, kSwizzle128 = 3, kPromote256 = 3, kFillZ
   X(pool_default, "cuDeviceGetDefaultMemPool", Handle*, DeviceId)                                 \
   X(pool_set, "cuMemPoolSetAttribute", Handle, int, void*)                                        \
   X(pool_trim, "cuMemPoolTrimTo", Handle, size_t)                                                 \
+  X(pool_access, "cuMemPoolSetAccess", Handle, const PoolAccess*, size_t)                         \
+  X(can_reach, "cuDeviceCanAccessPeer", int*, DeviceId, DeviceId)                                 \
   X(allocate, "cuMemAllocAsync", Address*, size_t, Handle)                                        \
   X(release, "cuMemFreeAsync", Address, Handle)                                                   \
   X(host_allocate, "cuMemHostAlloc", void**, size_t, unsigned)                                    \
@@ -111,6 +119,7 @@ inline constexpr int kNoInterleave = 0, kSwizzle128 = 3, kPromote256 = 3, kFillZ
   X(copy_to_device, "cuMemcpyHtoDAsync_v2", Address, const void*, size_t, Handle)                 \
   X(copy_to_host, "cuMemcpyDtoHAsync_v2", void*, Address, size_t, Handle)                         \
   X(copy_on_device, "cuMemcpyDtoDAsync_v2", Address, Address, size_t, Handle)                     \
+  X(copy_between, "cuMemcpyPeerAsync", Address, Handle, Address, Handle, size_t, Handle)          \
   X(set_8, "cuMemsetD8Async", Address, unsigned char, size_t, Handle)                             \
   X(set_16, "cuMemsetD16Async", Address, unsigned short, size_t, Handle)                          \
   X(set_32, "cuMemsetD32Async", Address, unsigned, size_t, Handle)                                \

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 #include "core/processes.h"
 #include "cpu/collective.h"
@@ -257,6 +258,7 @@ void Clique::abort(const std::string& why) {
   if (is_down_) return;
   is_down_ = true;
   failure_ = why;
+  came_.clear();
   for (Watch* watch : watches_) {  // what is over by now stays so
     if (watch->event_ == nullptr) continue;
     const InContext current = watch->device_->enter();
@@ -277,6 +279,20 @@ void Clique::abort(const std::string& why) {
       }
     }
   }
+}
+
+void Clique::came(int position) {
+  const std::lock_guard guard(mutex_);
+  ++came_[position];
+}
+
+std::string Clique::missing_here(int position) {
+  const std::lock_guard guard(mutex_);
+  std::string text;
+  for (const int other : here_) {
+    if (came_[other] < came_[position]) text += (text.empty() ? "" : "; ") + name(other);
+  }
+  return text;
 }
 
 Clique::Calling::Calling(Clique& clique) : clique_(clique) {
@@ -312,6 +328,7 @@ Watch::Watch(Clique* clique, int position, std::string program)
       aborts_(clique->aborts()) {
   const std::lock_guard guard(clique_->mutex_);
   clique_->watches_.insert(this);
+  number_ = ++clique_->runs_[position_];
 }
 
 Watch::~Watch() {
@@ -356,18 +373,44 @@ void Watch::look() {
   Processes* const processes = clique_->spans_processes() ? Processes::joined() : nullptr;
   if (why.empty() && processes != nullptr) why = processes->listen();
   if (why.empty()) {
-    const std::lock_guard guard(clique_->mutex_);
-    const auto now = std::chrono::steady_clock::now();
-    if (since_ == std::chrono::steady_clock::time_point{}) since_ = now;
     const auto allowed = std::chrono::nanoseconds(collective_timeout_ns());
-    if (now - since_ < allowed) return;
-    why = clique_->name(position_) + " has been waited for " +
-          std::to_string(collective_timeout_ns() / 1000000) +
-          " ms: another device has not come to a collective of " + program_ +
-          " (LAMINA_COLLECTIVE_TIMEOUT sets the seconds)";
+    std::chrono::nanoseconds waited{};
+    bool says = false;
+    {
+      const std::lock_guard guard(clique_->mutex_);
+      const auto now = std::chrono::steady_clock::now();
+      if (since_ == std::chrono::steady_clock::time_point{}) since_ = now;
+      waited = now - since_;
+      says = processes != nullptr && waited > allowed / 4 && !std::exchange(has_said_, true);
+    }
+    if (says) processes->say_waits(awaited());
+    if (waited < allowed) return;
+    why = overdue();
   }
   clique_->abort(why);
   throw CudaError(-1, why);
+}
+
+Processes::Awaited Watch::awaited() const {
+  return {std::hash<std::string>{}(clique_->id_), number_};
+}
+
+std::string Watch::overdue() {
+  std::string missing = clique_->missing_here(position_);
+  Processes* const processes = clique_->spans_processes() ? Processes::joined() : nullptr;
+  if (missing.empty() && processes != nullptr) {
+    for (const int process : processes->do_not_wait(awaited())) {
+      missing += (missing.empty() ? "process " : ", ") + std::to_string(process);
+    }
+    if (!missing.empty()) {
+      missing += " of " + std::to_string(processes->size()) + " (which does not wait for its end)";
+    }
+  }
+  return clique_->name(position_) + " has been waited for " +
+         std::to_string(collective_timeout_ns() / 1000000) +
+         " ms: " + (missing.empty() ? "another device" : missing) +
+         " has not come to a collective of " + program_ +
+         " (LAMINA_COLLECTIVE_TIMEOUT sets the seconds)";
 }
 
 // --- Calls ---------------------------------------------------------------------------------------
@@ -375,6 +418,7 @@ void Watch::look() {
 void issue_collective(Clique& clique, int position, const Collective& collective, Address operand,
                       Address result, Handle stream, const std::string& about) {
   const Clique::Calling calling(clique);
+  clique.came(position);
   const Nccl& nccl = clique.library();
   const Communicator& to = *collective.communicator;
   const auto* from = reinterpret_cast<const char*>(operand);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/collective_kind.h"
+#include "core/processes.h"
 #include "cuda/device.h"
 
 namespace lamina::cuda {
@@ -65,6 +66,11 @@ class Clique {
     Clique& clique_;
   };
 
+  // A device here has issued another collective.
+  void came(int position);
+  // Of the devices here those that have issued fewer of them than this one, named.
+  std::string missing_here(int position);
+
   // How many times that has been done.
   uint64_t aborts() const { return aborts_.load(std::memory_order_acquire); }
   // What NCCL says of the communicators here since their calls returned; empty where all is well.
@@ -91,6 +97,8 @@ class Clique {
   std::atomic<int> calling_{0};  // threads within NCCL
   std::string failure_;
   std::set<Watch*> watches_;
+  std::map<int, uint64_t> runs_,
+      came_;  // by position: what it began, and the collectives it issued
 };
 
 // One run of a program of a clique, for whoever waits for it.
@@ -112,6 +120,11 @@ class Watch {
 
  private:
   friend class Clique;
+  // Who has not come to a collective in the time that it may take.
+  std::string overdue();
+  // This run, as all processes number it.
+  Processes::Awaited awaited() const;
+
   Clique* const clique_;
   const int position_;
   const std::string program_;
@@ -120,6 +133,8 @@ class Watch {
   Device* device_ = nullptr;
   Handle event_ = nullptr;
   bool is_over_ = false;
+  bool has_said_ = false;  // to the other processes, that this one waits
+  uint64_t number_ = 0;    // of the position's runs
   std::chrono::steady_clock::time_point since_{};
 };
 

@@ -62,8 +62,9 @@ class FakeDriver:
         capability: tuple[int, int] = (9, 0),
         without: tuple[str, ...] = (),
         libraries: dict[str, Any] | None = None,
+        peers: bool = True,
     ) -> None:
-        """`libraries`: further calls that are found with the driver's, by symbol."""
+        """`libraries`: further calls that are found with the driver's, by symbol. `peers`: GPUs reach each other."""
         self.libraries = libraries or {}
         self.gpus, self.memory, self.version, self.capability = gpus, memory, version, capability
         self.without = without
@@ -72,6 +73,9 @@ class FakeDriver:
         self.objects: dict[int, Any] = {}
         self.blocks: dict[int, np.ndarray] = {}  # device address -> bytes
         self.owners: dict[int, int] = {}  # device address -> the number of its device
+        self.peers = peers
+        self.reach: set[tuple[int, int]] = set()  # whose memory which device may use
+        self.between: list[tuple[int, int, bool]] = []  # copies: from, to, and whether they went straight
         self.next_address = _FIRST_ADDRESS
         self.next_handle = 16
         self.pinned: dict[int, Any] = {}

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from support.fake_cuda import c_calls as fake_c
-from support.fake_cuda.c_calls import INT, PTR, UINT, WORD, set_word
+from support.fake_cuda.c_calls import INT, PTR, UINT, WORD, set_int, set_word
+from support.fake_cuda.context import device_of
 
 if TYPE_CHECKING:
     from support.fake_cuda.driver import FakeDriver
 
 CALLS: fake_c.Calls = {}
 _call = functools.partial(fake_c.register, CALLS)
-_OUT_OF_MEMORY = 2
+_OUT_OF_MEMORY, _INVALID_DEVICE = 2, 101
 
-_call("cuDeviceGetDefaultMemPool", PTR, INT)(lambda self, out, device: set_word(out, self.handle("pool")))
+_call("cuDeviceGetDefaultMemPool", PTR, INT)(lambda self, out, device: set_word(out, self.handle(("pool", device))))
 _call("cuMemPoolSetAttribute", PTR, INT, PTR)(lambda self, pool, what, value: 0)
 _call("cuMemPoolTrimTo", PTR, WORD)(lambda self, pool, keep: 0)
 
@@ -91,6 +92,35 @@ def _to_host(self: FakeDriver, target: int, source: int, size: int, stream: int)
 
 @_call("cuMemcpyDtoDAsync_v2", WORD, WORD, WORD, PTR)
 def _on_device(self: FakeDriver, target: int, source: int, size: int, stream: int) -> None:
+    assert self.device_at(target) == self.device_at(source)
+    self.objects[stream].put(self.copier(target, source, size))
+
+
+@_call("cuDeviceCanAccessPeer", PTR, INT, INT)
+def _can_access(self: FakeDriver, out: int, device: int, peer: int) -> None:
+    set_int(out, int(self.peers and device != peer))
+
+
+@_call("cuMemPoolSetAccess", PTR, PTR, WORD)
+def _set_access(self: FakeDriver, pool: int, descriptions: int, count: int) -> int | None:
+    _, owner = self.objects[pool]
+    for i in range(count):
+        kind, reader, flags = (ctypes.c_int.from_address(descriptions + 12 * i + 4 * at).value for at in range(3))
+        if kind != 1 or flags not in (0, 1, 3) or not self.peers:
+            return _INVALID_DEVICE
+        self.reach.add((owner, reader))
+    return None
+
+
+@_call("cuMemcpyPeerAsync", WORD, PTR, WORD, PTR, WORD, PTR)
+def _between(
+    self: FakeDriver, target: int, to: int, source: int, from_: int, size: int, stream: int
+) -> None:
+    """By way of the host where the devices can't reach each other, which the driver sees to."""
+    devices = device_of(from_), device_of(to)
+    assert devices == (self.device_at(source), self.device_at(target))
+    assert self.objects[stream].device in devices
+    self.between.append((*devices, devices in self.reach))
     self.objects[stream].put(self.copier(target, source, size))
 
 
