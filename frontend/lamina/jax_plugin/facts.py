@@ -45,9 +45,11 @@ class Facts(Record):
         type = main.attributes["function_type"].value
         arguments = _attributes(main, "arg_attrs", len(type.inputs))
         results = _attributes(main, "res_attrs", len(type.results))
+        donated, donors = ([i for i, given in enumerate(arguments) if name in given] for name in DONATION)
         return Facts(
             tokens,
-            *([i for i, given in enumerate(arguments) if name in given] for name in DONATION),
+            donated,
+            donors,
             [[_memory_kind(given) for given in side] for side in (arguments, results)],
             shardings,
             layouts,

@@ -11,6 +11,7 @@ installed has it, but gives it to nobody: its CPU compiler is asked to compile a
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 from lamina.jax_plugin.failures import PluginError
@@ -28,8 +29,10 @@ def check_xla_options(options: Mapping[str, Any]) -> None:
     """Raises PluginError with XLA's own message for a name that it does not know, and for a value that
     an option does not take."""
     import jax  # noqa: F401 (it tells jaxlib to log no more than warnings)
-    from jaxlib import _jax, xla_client
 
+    _jax: Any
+    xla_client: Any
+    _jax, xla_client = (import_module(f"jaxlib.{name}") for name in ("_jax", "xla_client"))
     given = xla_client.CompileOptions()
     given.env_option_overrides = [*options.items(), *_NO_DUMPS]
     client = xla_client.make_cpu_client()
