@@ -23,6 +23,7 @@ from lamina.numpy.promotion import (
     pick,
     promote_args_inexact,
     promote_strong,
+    promote_strong_arrays,
 )  # fmt: skip
 
 
@@ -321,7 +322,7 @@ def logaddexp2(x: ArrayLike, y: ArrayLike, /) -> Array:
     >>> jnp.logaddexp2(3.0, 3.0)
     Array(4., dtype=float32, weak_type=True)
     """
-    x, y = promote_args_inexact("logaddexp2", x, y)
+    x, y = promote_strong_arrays("logaddexp2", x, y)
     ln2 = literal(x, np.log(2))
     return lax.div(_logaddexp(lax.mul(x, ln2), lax.mul(y, ln2)), ln2)
 
@@ -365,7 +366,7 @@ def sinc(x: ArrayLike, /) -> Array:
     >>> print(jnp.sinc(jnp.array([0.0, 0.5])).round(3))
     [1.    0.637]
     """
-    (x,) = promote_args_inexact("sinc", x)
+    (x,) = promote_strong_arrays("sinc", x)
     return _sinc(x)
 
 

@@ -242,6 +242,14 @@ def promote_strong(name: str, *args: ArrayLike) -> list[Array]:
     return [convert(x, get_aval(x).dtype) for x in promote_args_inexact(name, *args)]
 
 
+def promote_strong_arrays(name: str, *args: ArrayLike) -> list[Array]:
+    """promote_args_inexact for functions whose results are weak of Python numbers alone, and of weak arrays
+    are not."""
+    if all(type(x) in _SCALARS for x in args):
+        return promote_args_inexact(name, *args)
+    return promote_strong(name, *args)
+
+
 def promote_args_numeric(name: str, *args: ArrayLike) -> list[Array]:
     args = check_arraylike(name, *args)
     return promote_shapes(name, *_promoted(name, promote_numeric, args))
