@@ -5,6 +5,8 @@ Names that are written and read in one file alone are constants there.
 
 from __future__ import annotations
 
+from typing import Any
+
 from lamina.dialects.vendors import ir
 
 # Of a module, and of a control kernel's function.
@@ -54,6 +56,11 @@ NATIVE = "lamina.native"  # of a rounding: it may do what the processor does wit
 def attributes_of(op: ir.Operation, *names: str) -> dict[str, ir.Attribute]:
     """Those of an op's attributes that it has, by name."""
     return {name: op.attributes[name] for name in names if name in op.attributes}
+
+
+def attributes_of_each(function: ir.Operation, which: str, count: int) -> list[Any]:
+    """Those of each of a function's arguments (`arg_attrs`) or results (`res_attrs`), of which there are so many."""
+    return list(function.attributes[which]) if which in function.attributes else [{}] * count
 
 
 def string_of(op: ir.Operation, name: str) -> str:

@@ -144,11 +144,10 @@ def _lowering(
         prefetch=target.machine.ahead_bytes if streams else 0,
     )
     if of_vectors and not is_attention:
-        codegen = OF_FUNCTIONS if len(_FUNCTION.findall(text)) > 1 else OF_VECTORS
+        shares_work = len(_FUNCTION.findall(text)) > 1
+        codegen = LOOPS_OF_VECTORS if copies else OF_FUNCTIONS if shares_work else OF_VECTORS
         # Products in tile registers live by their innermost loop, which does not carry its places itself.
         codegen = replace(codegen, in_order=in_order, reduce_strength=is_blocked and "@llvm.x86." in text)
-        if copies:
-            codegen = replace(LOOPS_OF_VECTORS, in_order=in_order)
     if control_of_vectors:
         codegen = LOOPS_OF_VECTORS
     if string_of(kernel, WORK) == LITTLE or (calls_library and " br " not in text):

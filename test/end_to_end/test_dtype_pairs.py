@@ -136,8 +136,8 @@ def test_narrow_floats_stay_narrow_with_x64(name):
 _OF_NUMBERS = [
     *((module, name, 1) for module, names in {
         "numpy": "sin sqrt sinc angle exp2 log10 cbrt round rint square sign i0 deg2rad nan_to_num",
-        "scipy.special": "gamma gammasgn gammaln digamma erf erfc erfcx erfcinv exp1 expi dawsn ndtr ndtri log_ndtr "
-                         "spence entr expit logit i0e",
+        "scipy.special": "gamma factorial gammasgn gammaln digamma erf erfc erfcx erfcinv exp1 expi dawsn ndtr ndtri "
+                         "log_ndtr spence entr expit logit i0e",
         "nn": "relu gelu silu softplus sigmoid elu log_sigmoid hard_tanh mish",
     }.items() for name in names.split()),
     *((module, name, 2) for module, names in {

@@ -35,7 +35,7 @@ class Facts(Record):
     ) -> Facts:
         """Those of a module, whose tokens and layouts have been replaced already. PluginError where it has no
         @main."""
-        from lamina.dialects.attributes import DONATION
+        from lamina.dialects.attributes import DONATION, attributes_of_each
         from lamina.dialects.vendors import ir
 
         symbols = ir.SymbolTable(module.operation)
@@ -43,8 +43,8 @@ class Facts(Record):
             raise PluginError("INVALID_ARGUMENT", "the program has no function @main")
         main = symbols["main"].operation
         type = main.attributes["function_type"].value
-        arguments = _attributes(main, "arg_attrs", len(type.inputs))
-        results = _attributes(main, "res_attrs", len(type.results))
+        arguments = attributes_of_each(main, "arg_attrs", len(type.inputs))
+        results = attributes_of_each(main, "res_attrs", len(type.results))
         donated, donors = ([i for i, given in enumerate(arguments) if name in given] for name in DONATION)
         return Facts(
             tokens,
@@ -71,10 +71,6 @@ class Facts(Record):
     def row(self) -> Any:
         """As JSON has it."""
         return [self.tokens, self.donated, self.donors, self.memory_kinds, self.shardings, self.layouts]
-
-
-def _attributes(main: Any, which: str, count: int) -> list[Any]:
-    return list(main.attributes[which]) if which in main.attributes else [{}] * count
 
 
 def _memory_kind(given: Any) -> str:

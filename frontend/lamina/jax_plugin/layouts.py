@@ -30,7 +30,7 @@ def lay_out(module: Any) -> list[list[Layout]]:
 
     Raises PluginError for layouts that are more than an order of the dimensions.
     """
-    from lamina.dialects.attributes import DONATION
+    from lamina.dialects.attributes import DONATION, attributes_of_each
     from lamina.dialects.vendors import ir
 
     symbols = ir.SymbolTable(module.operation)
@@ -38,10 +38,10 @@ def lay_out(module: Any) -> list[list[Layout]]:
         return [[], []]
     main = symbols["main"].operation
     block = main.regions[0].blocks[0]
-    given = _attributes(main, "arg_attrs", len(block.arguments))
+    given = attributes_of_each(main, "arg_attrs", len(block.arguments))
     inputs = [_layout(_mode(one), value.type) for one, value in zip(given, block.arguments, strict=True)]
     returned = block.operations[len(block.operations) - 1].operation
-    modes = [_mode(one) for one in _attributes(main, "res_attrs", len(returned.operands))]
+    modes = [_mode(one) for one in attributes_of_each(main, "res_attrs", len(returned.operands))]
     takes_over = DONATION[0]
     aliased = {one[takes_over].value: inputs[i] for i, one in enumerate(given) if takes_over in one}
     outputs = [
@@ -58,10 +58,6 @@ def logical_shape(shape: Sequence[int], layout: Layout) -> tuple[int, ...]:
     if not layout:
         return tuple(shape)
     return tuple(shape[layout.index(dimension)] for dimension in range(len(shape)))
-
-
-def _attributes(main: Any, which: str, count: int) -> list[Any]:
-    return list(main.attributes[which]) if which in main.attributes else [{}] * count
 
 
 def _mode(given: Any) -> str:

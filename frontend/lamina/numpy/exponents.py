@@ -405,10 +405,9 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     from lamina.numpy.arithmetic import imag, real
 
     check_arraylike("angle", z)
-    if not dtypes.is_inexact(get_aval(z).dtype):
-        z = lax.convert_element_type(z, dtypes.default_dtype(float))
-    if not dtypes.is_complex(get_aval(z).dtype):
-        z = convert(z, get_aval(z).dtype)  # as JAX's, not weak
+    of = get_aval(z).dtype
+    if not dtypes.is_complex(of):  # as JAX's, not weak
+        z = convert(z, of if dtypes.is_inexact(of) else dtypes.default_dtype(float))
     out = lax.atan2(imag(z), real(z))
     return rad2deg(out) if deg else out
 

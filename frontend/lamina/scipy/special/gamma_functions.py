@@ -19,7 +19,6 @@ from lamina.numpy._eager import compiled
 from lamina.numpy.promotion import (
     Array,
     ArrayLike,
-    convert,
     literal,
     promote_args_inexact,
     promote_strong,
@@ -119,7 +118,11 @@ def _gamma(x: Any) -> Any:
     return where(x == x, result, math.nan)
 
 
-_real_gamma = in_double("gamma", _gamma, 1, [lambda g, ans, x: g * ans * lax.digamma(x)])
+_real_gamma = in_double("gamma", _gamma, 1, [lambda g, ans, x: g * ans * lax.digamma(x)], weak=True)
+
+
+def _gamma_of(x: Any) -> Array:
+    return jnp.exp(loggamma(x)) if dtypes.is_complex(get_aval(x).dtype) else _real_gamma(x)
 
 
 def gamma(x: ArrayLike) -> Array:
@@ -130,10 +133,8 @@ def gamma(x: ArrayLike) -> Array:
     >>> print(lamina.scipy.special.gamma(jnp.array([0.25, 0.5])).round(3))
     [3.626 1.772]
     """
-    (x,) = promote_args_inexact("gamma", x)
-    if dtypes.is_complex(get_aval(x).dtype):
-        return jnp.exp(loggamma(x))
-    return _real_gamma(x)
+    (x,) = promote_strong("gamma", x)
+    return _gamma_of(x)
 
 
 @compiled
@@ -195,9 +196,7 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
     if exact:
         raise NotImplementedError("factorial with exact=True")
     (n,) = promote_args_inexact("factorial", n)
-    aval = get_aval(n)
-    found = convert(gamma(n + literal(n, 1)), aval.dtype, aval.weak_type)
-    return jnp.where(n < 0, literal(n, 0), found)
+    return jnp.where(n < 0, literal(n, 0), _gamma_of(n + literal(n, 1)))
 
 
 def _poch(z: Any, m: Any) -> Any:
