@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from math import prod
+from math import ceil, prod
 
 from lamina.backends.llvm_codegen import OF_VECTORS, TargetMachine, emit
 from lamina.backends.target import Target
@@ -17,12 +17,14 @@ from lamina.dialects.types import element_name
 from lamina.dialects.vendors import ir
 from lamina.passes.framework.base import CompileError
 from lamina.passes.kernels.cpu.emit.tasks_text import DECLARATION
-from lamina.passes.kernels.cpu.gemm.product_code import JOB, Shape, product_code
+from lamina.passes.kernels.cpu.gemm.product_code import JOB, product_code
+from lamina.passes.kernels.cpu.gemm.product_shape import Shape
 from lamina.passes.llvm.call_task_runner import RUNNER
 from lamina.passes.stablehlo.analysis.gemm import Gemm
 
 _PREFIX = "lamina_product_"
 _BITS = {"f32": 32, "f64": 64}
+_LEAST_TASKS = 4  # shape: of all products of a batch together, so that threads get equal shares
 
 _objects: dict[str, bytes] = {}
 
@@ -37,19 +39,24 @@ def product_kernel(
     if product is None or element not in _BITS:
         raise CompileError.at(dot, "not a product of matrices of f32 or f64 whose rows or columns are contiguous")
     shape = _shape(target, element, product.a.transposed, product.b.transposed)
-    rows, chunks, panels = shape.division(product.m, product.n)
+    batch, machine = prod(product.batch), target.machine
+    ns = batch * product.m * product.n * product.k * machine.multiply_add_ns(element)
+    is_divided = ns >= machine.parallel_ns
+    lda, ldb = product.a.leading * shape.bytes, product.b.leading * shape.bytes
+    in_place = shape.in_place(machine, lda, ldb, product.k)
+    least = ceil(_LEAST_TASKS / batch) if is_divided else 1
+    rows, chunks, panels = shape.division(product.m, product.n, least, in_place)
     next_a, next_b = (product.batch_stride(matrix) for matrix in (product.a, product.b))
     if next_a is None or next_b is None:
         raise CompileError.at(dot, "the matrices of the batch don't lie at one distance from each other")
-    tasks = prod(product.batch) * chunks * panels
-    of_a_task = product.m * product.n * product.k * target.machine.multiply_add_ns(element) / (chunks * panels)
-    grain = max(1, int(target.machine.task_ns / of_a_task))
+    tasks = batch * chunks * panels
+    grain = max(1, int(machine.task_ns * tasks / ns)) if is_divided else max(1, tasks)
     places = {value: f"%p{number}" for number, value in enumerate(function.regions[0].blocks[0].arguments)}
     count = len(places)
     lhs, rhs = (places[operand] for operand in dot.operands)
     words = dict(
         a=f"ptr {lhs}", b=f"ptr {rhs}", c=f"ptr %p{count}",
-        lda=f"i64 {product.a.leading * shape.bytes}", ldb=f"i64 {product.b.leading * shape.bytes}",
+        lda=f"i64 {lda}", ldb=f"i64 {ldb}", a_in_place=f"i64 {int(in_place[0])}", b_in_place=f"i64 {int(in_place[1])}",
         ldc=f"i64 {product.n * shape.bytes}", m=f"i64 {product.m}", n=f"i64 {product.n}", k=f"i64 {product.k}",
         rows=f"i64 {rows}", chunks=f"i64 {chunks}", panels=f"i64 {panels}",
         next_a=f"i64 {next_a * shape.bytes}", next_b=f"i64 {next_b * shape.bytes}",

@@ -46,6 +46,8 @@ class Machine(Record):
     """Of a line in caches."""
     page_bytes: int = 4096
     """Of the smallest page, which is as far as a processor fetches ahead by itself."""
+    near_pages: int = 96
+    """Pages whose addresses a core has at hand (in the first level of its TLB)."""
     ahead_bytes: int = 2048
     """How far ahead of what is read next to fetch; half and twice as far make no difference."""
     ahead_rows: int = 8
@@ -102,12 +104,12 @@ class Machine(Record):
     """... by instructions on tiles (AMX)."""
     f32_code: tuple[int, ...] = (120, 160, 170, 158, 145)
     """GFLOP/s of code that is generated for the shape of a product, at `SIZES`."""
-    f32_shared: tuple[int, ...] = (50, 100, 145, 155, 140)
+    f32_shared: tuple[int, ...] = (112, 138, 158, 155, 140)
     """... of the packed product that all products of a type share (passes/kernels/cpu/gemm/product_code.py)."""
     f32_library: tuple[int, ...] = (57, 110, 148, 140, 160)
     """... of OpenBLAS."""
     f64_code: tuple[int, ...] = (60, 80, 98, 98, 106)
-    f64_shared: tuple[int, ...] = (30, 60, 98, 98, 106)
+    f64_shared: tuple[int, ...] = (54, 72, 94, 98, 106)
     f64_library: tuple[int, ...] = (28, 55, 74, 87, 96)
 
     @property

@@ -19,7 +19,8 @@ import lamina
 from lamina.backends.cpu import products
 from lamina.backends.llvm_codegen import OF_VECTORS, TargetMachine, emit
 from lamina.backends.target import Target
-from lamina.passes.kernels.cpu.gemm.product_code import JOB, Shape, product_code
+from lamina.passes.kernels.cpu.gemm.product_code import JOB, product_code
+from lamina.passes.kernels.cpu.gemm.product_shape import Shape
 from lamina.passes.stablehlo.analysis.product_choice import SHARED_PRODUCT
 from lamina.runtime.artifact import Artifact
 from lamina.runtime.executable import LoadError
@@ -127,20 +128,23 @@ def test_a_batch_whose_matrices_lie_apart():
 @given(
     vector_bits=st.sampled_from((128, 256, 512)), dtype=st.sampled_from(list(_EPSILON)),
     order=st.sampled_from(list(_ORDERS)), m=st.integers(1, 400), n=st.integers(1, 150), k=st.integers(1, 450),
-    batch=st.integers(1, 3),
+    batch=st.integers(1, 3), a_in_place=st.booleans(), b_in_place=st.booleans(),
+    least=st.integers(1, 5),
 )  # fmt: skip
-def test_code_for_vectors_of_any_width(vector_bits, dtype, order, m, n, k, batch):
+def test_code_for_vectors_of_any_width(vector_bits, dtype, order, m, n, k, batch, a_in_place, b_in_place, least):
     """The function itself, whose wide vectors a processor without them does in halves."""
     bits = 8 * np.dtype(dtype).itemsize
     turned = [letter == "t" for letter in order]
     function = _function(vector_bits, bits, *turned)
     a, b = _factors(order, (batch,), m, n, k, dtype)
     c = np.full((batch, m, n), np.nan, dtype)
-    rows, chunks, panels = Shape(vector_bits, bits, *turned).division(m, n)
+    shape = Shape(vector_bits, bits, *turned)
+    rows, chunks, panels = shape.division(m, n, least, (a_in_place, b_in_place))
     words = dict(
         a=a.ctypes.data, lda=a.strides[1], b=b.ctypes.data, ldb=b.strides[1], c=c.ctypes.data, ldc=c.strides[1],
         m=m, n=n, k=k, rows=rows, chunks=chunks, panels=panels,
         next_a=a.strides[0], next_b=b.strides[0], next_c=c.strides[0],
+        a_in_place=a_in_place, b_in_place=b_in_place and order[1] == "n",
     )  # fmt: skip
     job = np.array([words[name] for name in JOB], np.int64)
     tasks = batch * chunks * panels

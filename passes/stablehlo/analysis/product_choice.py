@@ -35,7 +35,7 @@ _LEAST_COMPILED = 1 << 20  # code: with fewer in all of a batch, it takes longer
 _LEAST_TERMS = 16  # shape: rows, columns or terms: with fewer, blocks of code for a shape are not full
 _LEAST_PACKED = 32  # shape: rows, columns or terms: with fewer, packing both factors takes longest
 _WORTH_LIBRARY = 0.95  # shape: of ours: its threads wait by spinning, which costs where others run, too
-_WORTH_CODE = 0.97  # code: of the packed product's time, which takes next to nothing to compile
+_WORTH_CODE = 0.9  # code: of the packed product's time: that takes 1 ms to compile, code for a shape some 50
 _LAID_OUT = 2  # times, that a transposed right factor goes through memory where code for the shape copies it
 
 
@@ -75,25 +75,31 @@ def choose_implementation(
     if element not in ("f32", "f64") or least < _LEAST_TERMS:
         return "library"
     size, bytes_each = products ** (1 / 3), 4 if element == "f32" else 8
-    # Factors of long products are packed in more than the time that rates of square ones have in them.
+    # Factors of long products are packed in more than the time that rates of square ones have in them; of those of
+    # the packed product, the left one is mostly read in place.
     more = gemm.n * gemm.k + gemm.m * gemm.k + gemm.m * gemm.n - 3 * size**2
-    packing = more * bytes_each / machine.pack_bytes_per_us * 1000
+    more_of_right = max(0, gemm.n * gemm.k - size**2)
     stored = outside * bytes_each / prod(gemm.batch)
     bytes_per_us = machine.cached_bytes_per_us if stored < machine.l2_bytes else machine.stream_bytes_per_us
     storing = 2 * stored / bytes_per_us * 1000
 
+    def packing(elements: float) -> float:
+        return elements * bytes_each / machine.pack_bytes_per_us * 1000
+
     def time(way: str, at: float) -> float:
         return 2 * products / machine.rate(element, way, at)
 
-    kernel = time("code", math.sqrt(gemm.n * gemm.k))  # by the right factor, which it reads again and again
+    kernel = math.inf
+    if products * prod(gemm.batch) >= _LEAST_COMPILED:
+        kernel = time("code", math.sqrt(gemm.n * gemm.k))  # by the right factor, which it reads again and again
     if gemm.a.transposed:
         kernel *= machine.transposed_percent / 100
     if gemm.b.transposed and not makes_right:
-        kernel += _LAID_OUT * gemm.n * gemm.k * bytes_each / machine.pack_bytes_per_us * 1000
-    library = time("library", size) + packing + storing
+        kernel += packing(_LAID_OUT * gemm.n * gemm.k)
+    library = time("library", size) + packing(more) + storing
     packs = can_be_shared(gemm, element) and least >= _LEAST_PACKED
-    shared = time("shared", size) + packing + storing if packs else math.inf
-    if library < _WORTH_LIBRARY * min(shared, kernel) or products * prod(gemm.batch) < _LEAST_COMPILED:
+    shared = time("shared", size) + packing(more_of_right) + storing if packs else math.inf
+    if library < _WORTH_LIBRARY * min(shared, kernel):
         return "library"
     return "kernel" if kernel < _WORTH_CODE * shared else "shared"
 

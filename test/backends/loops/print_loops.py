@@ -19,16 +19,17 @@ from lamina.backends.target import Target  # noqa: E402
 _WITH_AVX512 = "x86-64-v4"
 
 
-def print_loops(*types: str, processor: str = _WITH_AVX512) -> Callable[[Any], Any]:
+def print_loops(*types: str, processor: str = _WITH_AVX512, **options: Any) -> Callable[[Any], Any]:
     """A decorator: prints the kernels of a function of arrays of these types, and of each innermost
     loop of their optimised LLVM IR what it computes.
 
     processor  what code is made for, whatever this machine has: as in `Target.parse("cpu:...")`.
+    options    of `jit`'s `compiler_options`.
     """
 
     def decorate(function: Any) -> Any:
         target = Target.parse(f"cpu:{processor}")
-        compiled = lamina.jit(function).lower(*map(array_type, types)).compile(target=target)
+        compiled = lamina.jit(function, compiler_options=options).lower(*map(array_type, types)).compile(target=target)
         print(f"\nTEST: {function.__name__}")
         for kernel in json.loads(compiled.as_text("manifest"))["kernels"]:
             print(f"kernel {kernel['kind']} {kernel.get('library', '')}: {' '.join(kernel['ops'])}")

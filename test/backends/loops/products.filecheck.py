@@ -29,7 +29,7 @@ def attended(q, k, v):
 # CHECK: fmuladd.v
 # CHECK: maximum
 # CHECK-NOT: no vectors:
-@print_loops("f32[256,256]", "f32[256,256]", "f32[256]")
+@print_loops("f32[256,256]", "f32[256,256]", "f32[256]", matrix_products="kernel")
 def product(a, b, c):
     return nn.relu(a @ b + c)
 

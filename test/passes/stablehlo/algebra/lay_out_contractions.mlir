@@ -6,7 +6,7 @@
 func.func @left(%a: tensor<8x64x16xf32>, %b: tensor<8x16x32xf32>) -> tensor<64x32xf32> {
   // CHECK-NEXT: %[[T:.*]] = stablehlo.transpose %arg0, dims = [1, 0, 2] : (tensor<8x64x16xf32>) -> tensor<64x8x16xf32>
   // CHECK-NEXT: stablehlo.dot_general %[[T]], %arg1, contracting_dims = [1, 2] x [0, 1]
-  // FUSED: lamina.library = "openblas.gemm", lamina.reason = "openblas.gemm does 64x128 by 128x32"
+  // FUSED: lamina.library = "lamina.product", lamina.reason = "lamina.product does 64x128 by 128x32"
   %0 = stablehlo.dot_general %a, %b, contracting_dims = [0, 2] x [0, 1] : (tensor<8x64x16xf32>, tensor<8x16x32xf32>) -> tensor<64x32xf32>
   return %0 : tensor<64x32xf32>
 }
