@@ -35,7 +35,9 @@ _LEAST_COMPILED = 1 << 20  # code: with fewer in all of a batch, it takes longer
 _LEAST_TERMS = 16  # shape: rows, columns or terms: with fewer, blocks of code for a shape are not full
 _LEAST_PACKED = 32  # shape: rows, columns or terms: with fewer, packing both factors takes longest
 _WORTH_LIBRARY = 0.95  # shape: of ours: its threads wait by spinning, which costs where others run, too
-_WORTH_CODE = 0.9  # code: of the packed product's time: that takes 1 ms to compile, code for a shape some 50
+_WORTH_CODE = 0.87  # code: of the packed product's time: that takes 1 ms to compile, code for a shape some 50
+_WORTH_FUSED = 0.97  # code: of it, where ops around the product would be compiled as kernels of their own
+_COPIED = 3  # shape: times as fast as packing by transposing is packing by copying
 _LAID_OUT = 2  # times, that a transposed right factor goes through memory where code for the shape copies it
 
 
@@ -76,9 +78,12 @@ def choose_implementation(
         return "library"
     size, bytes_each = products ** (1 / 3), 4 if element == "f32" else 8
     # Factors of long products are packed in more than the time that rates of square ones have in them; of those of
-    # the packed product, the left one is mostly read in place.
+    # the packed product, the left one is mostly read in place, and the right one if it is small.
     more = gemm.n * gemm.k + gemm.m * gemm.k + gemm.m * gemm.n - 3 * size**2
-    more_of_right = max(0, gemm.n * gemm.k - size**2)
+    is_near = gemm.n * gemm.k * bytes_each <= machine.near_pages * machine.page_bytes
+    more_of_right = 0 if is_near else max(0, gemm.n * gemm.k - size**2)
+    if not gemm.b.transposed:
+        more_of_right /= _COPIED
     stored = outside * bytes_each / prod(gemm.batch)
     bytes_per_us = machine.cached_bytes_per_us if stored < machine.l2_bytes else machine.stream_bytes_per_us
     storing = 2 * stored / bytes_per_us * 1000
@@ -101,7 +106,7 @@ def choose_implementation(
     shared = time("shared", size) + packing(more_of_right) + storing if packs else math.inf
     if library < _WORTH_LIBRARY * min(shared, kernel):
         return "library"
-    return "kernel" if kernel < _WORTH_CODE * shared else "shared"
+    return "kernel" if kernel < (_WORTH_FUSED if outside else _WORTH_CODE) * shared else "shared"
 
 
 def elements_outside(dot: ir.Operation) -> tuple[int, bool]:

@@ -13,7 +13,7 @@ from support.ptx.block_races import BlockRaces
 from support.ptx.bulk import MAP_BYTES, TensorMap
 from support.ptx.decode import Decoder
 from support.ptx.errors import PtxError, UnknownPtx
-from support.ptx.machine import GLOBAL_BASE, Code, Wave
+from support.ptx.machine import GLOBAL_BASE, PATIENCE, WAITING, Code, Wave
 from support.ptx.memory import Space
 from support.ptx.races import Places
 from support.ptx.syntax import Module, Variable, parse
@@ -114,10 +114,10 @@ class Program:
         while left:
             before = memory.changes, len(left)
             for wave in left:
-                wave.run()
+                wave.run(WAITING if states[0] else PATIENCE)
             left = [wave for wave in left if not wave.done]
             if (memory.changes, len(left)) != before:
-                idle = 0
+                idle, states = 0, [0]
                 continue
             old, states = states, [wave.state() for wave in left]
             idle += 1 if states == old else 0

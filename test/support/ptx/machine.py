@@ -30,7 +30,8 @@ POISON = {
     4: np.uint32(0xABABABAB),
     8: np.uint64(0xABABABABABABABAB),
 }
-_PATIENCE = 4000  # backward branches before other blocks have their turn
+PATIENCE = 4000  # backward branches before other blocks have their turn
+WAITING = 400  # the same where nobody has changed memory since the last turn
 
 
 class Group:
@@ -157,9 +158,9 @@ class Wave:
     def done(self) -> bool:
         return bool((self.status == DONE).all())
 
-    def run(self) -> None:
+    def run(self, patience: int = PATIENCE) -> None:
         """Goes on until all threads have ended, or others should have their turn."""
-        self.patience = _PATIENCE
+        self.patience = patience
         with np.errstate(all="ignore"):
             while self.patience > 0 and not self.done:
                 self._go()

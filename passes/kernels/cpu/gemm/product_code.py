@@ -37,6 +37,7 @@ def product_code(symbol: str, vector_bits: int, bits: int, a_turned: bool = Fals
     """The module that defines `void @symbol(ptr %job, i64 %low, i64 %high)`: some tasks of a job."""
     shape = Shape(vector_bits, bits, a_turned, b_turned)
     v, mask = shape.vector, shape.mask
+    block_of_b = shape.columns * DEPTH * shape.bytes
     return "\n".join(
         [
             f"declare {v} @llvm.masked.load.{shape.suffix}.p0(ptr, {mask}, {v})",
@@ -45,7 +46,7 @@ def product_code(symbol: str, vector_bits: int, bits: int, a_turned: bool = Fals
             f"declare {v} @llvm.fmuladd.{shape.suffix}({v}, {v}, {v})",
             *(block_code(shape, rows, vectors) for rows in shape.heights for vectors in (VECTORS, 1)),
             (copy_code if a_turned else transpose_code)(shape, "pack_a", shape.rows, shape.block),
-            (transpose_code if b_turned else copy_code)(shape, "pack_b", shape.columns, shape.columns * DEPTH * shape.bytes),
+            (transpose_code if b_turned else copy_code)(shape, "pack_b", shape.columns, block_of_b),
             _tasks(symbol, shape),
             f'attributes #0 = {{ noinline nounwind "prefer-vector-width"="{vector_bits}" }}',
             "",

@@ -85,7 +85,7 @@ def transpose_code(shape: Shape, name: str, width: int, block: int) -> str:
     """Packing where the terms of a row of a, or of a column of b, are contiguous: transposes square tiles of a
     vector's terms, `width` rows or columns to a block. Those past the last are the last again, whose sums nobody
     stores; terms past the last of a tile are zeros, which a block has room for and nobody reads."""
-    v, size, lanes = shape.vector, shape.bytes, shape.lanes
+    size, lanes = shape.bytes, shape.lanes
     lines = [
         f"define internal void @{name}({_PACKED}) #0 {{",
         "entry:",
