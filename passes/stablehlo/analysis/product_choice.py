@@ -37,7 +37,6 @@ _LEAST_PACKED = 32  # shape: rows, columns or terms: with fewer, packing both fa
 _WORTH_LIBRARY = 0.95  # shape: of ours: its threads wait by spinning, which costs where others run, too
 _WORTH_CODE = 0.87  # code: of the packed product's time: that takes 1 ms to compile, code for a shape some 50
 _WORTH_FUSED = 0.97  # code: of it, where ops around the product would be compiled as kernels of their own
-_COPIED = 3  # shape: times as fast as packing by transposing is packing by copying
 _LAID_OUT = 2  # times, that a transposed right factor goes through memory where code for the shape copies it
 
 
@@ -77,19 +76,13 @@ def choose_implementation(
     if element not in ("f32", "f64") or least < _LEAST_TERMS:
         return "library"
     size, bytes_each = products ** (1 / 3), 4 if element == "f32" else 8
-    # Factors of long products are packed in more than the time that rates of square ones have in them; of those of
-    # the packed product, the left one is mostly read in place, and the right one if it is small.
-    more = gemm.n * gemm.k + gemm.m * gemm.k + gemm.m * gemm.n - 3 * size**2
-    is_near = gemm.n * gemm.k * bytes_each <= machine.near_pages * machine.page_bytes
-    more_of_right = 0 if is_near else max(0, gemm.n * gemm.k - size**2)
-    if not gemm.b.transposed:
-        more_of_right /= _COPIED
+    # What products that are no cubes read and write more than cubes, whose rates are known: the library packs it, the
+    # packed product reads most of it where it lies.
+    more = (gemm.n * gemm.k + gemm.m * gemm.k + gemm.m * gemm.n - 3 * size**2) * bytes_each
+    packing, reading = (1000 * more / rate for rate in (machine.pack_bytes_per_us, machine.stream_bytes_per_us))
     stored = outside * bytes_each / prod(gemm.batch)
     bytes_per_us = machine.cached_bytes_per_us if stored < machine.l2_bytes else machine.stream_bytes_per_us
     storing = 2 * stored / bytes_per_us * 1000
-
-    def packing(elements: float) -> float:
-        return elements * bytes_each / machine.pack_bytes_per_us * 1000
 
     def time(way: str, at: float) -> float:
         return 2 * products / machine.rate(element, way, at)
@@ -100,10 +93,10 @@ def choose_implementation(
     if gemm.a.transposed:
         kernel *= machine.transposed_percent / 100
     if gemm.b.transposed and not makes_right:
-        kernel += packing(_LAID_OUT * gemm.n * gemm.k)
-    library = time("library", size) + packing(more) + storing
+        kernel += _LAID_OUT * gemm.n * gemm.k * bytes_each / machine.pack_bytes_per_us * 1000
+    library = time("library", size) + packing + storing
     packs = can_be_shared(gemm, element) and least >= _LEAST_PACKED
-    shared = time("shared", size) + packing(more_of_right) + storing if packs else math.inf
+    shared = time("shared", size) + reading + storing if packs else math.inf
     if library < _WORTH_LIBRARY * min(shared, kernel):
         return "library"
     return "kernel" if kernel < (_WORTH_FUSED if outside else _WORTH_CODE) * shared else "shared"

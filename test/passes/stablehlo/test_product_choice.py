@@ -44,8 +44,8 @@ def test_what_is_around_a_product_is_stored_for_those_that_do_it_alone():
     assert choose_implementation(gemm, "f32", machine, outside=1 << 21) == "kernel"
 
 
-def test_packing_a_large_factor_for_few_rows_is_not_worth_it():
-    machine = _machine(code=100, shared=100, library=90)
+def test_a_large_factor_for_few_rows_is_read_once():
+    machine = _machine(code=105, shared=100, library=90)
     assert choose_implementation(_gemm(1024, 1024, 1024), "f32", machine) == "shared"
     assert choose_implementation(_gemm(32, 4096, 1024), "f32", machine) == "kernel"
 
