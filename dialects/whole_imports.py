@@ -67,13 +67,13 @@ def _importer(frame: FrameType | None) -> FrameType | None:
 
 
 def _send_later(numbers: list[int], importer: FrameType | None) -> None:
-    """Sends the signals to the process again when the import is over. While this looks, the main thread
-    does not go on."""
-    main = threading.main_thread().ident
-    while _is_importing(sys._current_frames().get(main or 0), importer):
+    """Sends the signals to the main thread again when the import is over, so that what it waits in by then ends.
+    While this looks, the main thread does not go on."""
+    main = threading.main_thread().ident or 0
+    while _is_importing(sys._current_frames().get(main), importer):
         time.sleep(_SECONDS)
     for number in numbers:
-        signal.raise_signal(number)
+        signal.pthread_kill(main, number)
 
 
 def _is_importing(frame: FrameType | None, importer: FrameType | None) -> bool:
