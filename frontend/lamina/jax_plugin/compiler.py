@@ -27,6 +27,7 @@ from lamina.jax_plugin.facts import DEVICE_MEMORY, Facts
 from lamina.jax_plugin.failures import PluginError as PluginError
 from lamina.jax_plugin.failures import as_statuses
 from lamina.jax_plugin.host_calls import HostCall
+from lamina.jax_plugin.inspections import asks_for_shardings
 from lamina.jax_plugin.layouts import logical_shape
 from lamina.jax_plugin.xla_options import check_xla_options
 from lamina.jit import compiler_options
@@ -202,8 +203,8 @@ def _compiled(code: bytes, format: str, options: CompileOptions) -> CompiledProg
 
     begin, store = clock(), default_store()
     key = _key_of_bytes(code, options)
-    anew = False
-    found = store.get(_BY_BYTES, key) if store is not None else None
+    anew, may_be_found = False, not asks_for_shardings(code)
+    found = store.get(_BY_BYTES, key) if store is not None and may_be_found else None
     if store is not None and found is not None:
         entry = json.loads(found)
         data = store.get(_ARTIFACT, entry["artifact"])
@@ -218,7 +219,7 @@ def _compiled(code: bytes, format: str, options: CompileOptions) -> CompiledProg
                 log_lines.write("cache", clock() - begin, f"{program.name}: found in {store.directory}")
                 return program
     program, entry = _compiled_module(code, format, options, store, anew)
-    if store is not None:
+    if store is not None and may_be_found:
         store.put(_BY_BYTES, key, json.dumps(entry).encode())
     log_lines.write("compile", clock() - begin, program.name)
     return program

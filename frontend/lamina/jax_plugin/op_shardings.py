@@ -8,7 +8,7 @@ from lamina.partitioning import Sharding
 
 # Fields by number, and the values of the field `type`.
 _TYPE, _TILES, _DEVICES, _COPIES_LAST, _ATTRIBUTES, _LAST_TYPES = 1, 3, 4, 6, 7, 8
-_REPLICATED, _OTHER, _UNREDUCED = 0, 3, 6
+_REPLICATED, _OTHER, _MANUAL, _UNREDUCED = 0, 3, 4, 6
 
 
 def op_sharding(sharding: Sharding) -> bytes:
@@ -53,3 +53,7 @@ def _text(field: int, text: str) -> bytes:
 
 def _bytes(field: int, content: bytes) -> bytes:
     return _varint(field << 3 | 2) + _varint(len(content)) + content
+
+
+MANUAL = _number(_TYPE, _MANUAL)
+"""The message that says that each device has an array of its own."""

@@ -57,6 +57,8 @@ class Partitioned(Record):
     """A portable artifact of StableHLO, or text where it has ops of CHLO."""
     inputs: list[Sharding]
     outputs: list[Sharding]
+    inspected: list[tuple[bytes, Sharding | None]]
+    """The keys of calls that asked how an array lies, with the answer: None for what a device has for itself."""
 
 
 @functools.cache
@@ -108,7 +110,11 @@ def partition(code: bytes, devices: int, version: str, seconds: float = 600.0) -
                 inputs, outputs = (
                     list(map(Sharding.of_row, answer[side])) for side in ("inputs", "outputs")
                 )
-                return Partitioned(made, inputs, outputs)
+                inspected = [
+                    (bytes.fromhex(key), None if row is None else Sharding.of_row(row))
+                    for key, row in answer["inspected"]
+                ]
+                return Partitioned(made, inputs, outputs, inspected)
             failures.append(answer["error"])
             if answer["final"]:
                 break

@@ -73,6 +73,49 @@ jax.effects_barrier()
     assert lines == ["all [0. 1. 2. 3. 4. 5. 6. 7.]", *parts], done.stderr
 
 
+def test_a_call_that_each_device_makes_with_its_part():
+    done = _run("""
+def f(x):
+    jax.debug.print("part {}", x, partitioned=True)
+    return x + 1
+with jax.set_mesh(mesh):
+    jax.jit(f)(x)
+    jax.effects_barrier()
+    jax.jit(jax.vmap(f))(jax.device_put(np.arange(8.0).reshape(1, 8), NamedSharding(mesh, P(None, "x"))))
+    jax.effects_barrier()
+""")
+    parts = [f"part [{i}. {i + 1}.]" for i in (0, 2, 4, 6)]
+    assert sorted(done.stdout.splitlines()) == sorted(2 * parts), done.stderr
+
+
+def test_how_an_array_lies_is_told_each_time_a_program_is_compiled():
+    done = _run("""
+from jax.debug import inspect_array_sharding
+def inspect(x):
+    inspect_array_sharding(x, callback=lambda sharding: print(sharding.spec))
+def f(x):
+    inspect(x * 2)                                                     # what an op gives
+    jax.jit(inspect)(x.sum())                                          # an argument of a function
+    jax.lax.fori_loop(0, 3, lambda i, y: (inspect(y), y + 1)[1], x)    # what a loop carries
+    jax.shard_map(lambda y: (inspect(y), y)[1], mesh=mesh, in_specs=P("x"), out_specs=P("x"))(x)
+    return x
+for _ in range(2):
+    print("compiled")
+    jax.jit(f)(x)
+    jax.clear_caches()
+def fails(sharding):
+    raise ValueError("not liked")
+try:
+    jax.jit(lambda x: inspect_array_sharding(x + 1, callback=fails))(x)
+except Exception as error:
+    print("not liked" in str(error))
+""")
+    told = sorted(["P('x',)", "P()", "P('x',)", "P()"])
+    first, second = done.stdout.split("compiled\n")[1:]
+    *second, error = second.splitlines()
+    assert (sorted(first.splitlines()), sorted(second), error) == (told, told, "True"), done.stderr
+
+
 def test_ordered_calls_with_effects_are_one_call_each():
     done = _run("""
 from jax.experimental import io_callback

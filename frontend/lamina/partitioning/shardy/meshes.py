@@ -13,7 +13,7 @@ from lamina.partitioning.shardy.ops import walk
 
 _SIDES = {"inputs": "sdy.parameters_shardings", "outputs": "sdy.output_shardings"}
 _Row = tuple[list[int], int, list[int], int, str, list[list[str]], list[str]]
-_WHOLE: _Row = ([], 1, [], 1, "", [], [])
+WHOLE: _Row = ([], 1, [], 1, "", [], [])
 
 
 class Mesh:
@@ -72,17 +72,21 @@ def shardings_of_main(module: Any, devices: int) -> dict[str, Any]:
     for (side, name), types in zip(_SIDES.items(), (type.inputs, type.results), strict=True):
         if name in module.operation.attributes:
             given = sdy.TensorShardingPerValueAttr(module.operation.attributes[name]).shardings
-            found[side] = [_tiles(sdy.TensorShardingAttr(one), devices) for one in given]
+            found[side] = [tiles_of(sdy.TensorShardingAttr(one), module, devices) for one in given]
             del module.operation.attributes[name]
         else:
-            found[side] = [_WHOLE] * len(types)
+            found[side] = [WHOLE] * len(types)
     return found
 
 
-def _tiles(sharding: Any, devices: int) -> _Row:
-    mesh = mesh_of(sharding.mesh_or_ref, sdy)
+def tiles_of(sharding: Any, module: Any, devices: int) -> _Row:
+    """How an array of a module lies whose sharding (a TensorShardingAttr) is this."""
+    mesh = sharding.mesh_or_ref
+    if isinstance(mesh, ir.FlatSymbolRefAttr):
+        mesh = ir.SymbolTable(module.operation)[mesh.value].operation.attributes["mesh"]
+    mesh = mesh_of(mesh, sdy)
     if len(mesh.devices) != devices:  # one device of several, or none
-        return _WHOLE
+        return WHOLE
     axes = [
         [_axis(axis, sdy, mesh.sizes) for axis in sdy.DimensionShardingAttr(one).axes]
         for one in sharding.dimension_shardings
@@ -91,7 +95,7 @@ def _tiles(sharding: Any, devices: int) -> _Row:
     ids, dims = mesh.rows([*axes, unreduced])
     *tiles, terms, copies = dims
     if prod(tiles) * terms == 1:
-        return _WHOLE
+        return WHOLE
     combiner = str(sharding.reduction_op).upper() if terms > 1 else ""
     names = [[name for name, _, _ in dimension] for dimension in axes]
     summed = [name for name, _, _ in unreduced]

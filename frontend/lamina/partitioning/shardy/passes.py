@@ -11,6 +11,7 @@ from jaxlib.mlir.dialects import chlo, sdy, stablehlo
 from jaxlib.mlir.passmanager import PassManager
 
 from lamina.partitioning.shardy import BEGUN
+from lamina.partitioning.shardy.inspections import take_inspections
 from lamina.partitioning.shardy.meshes import shardings_of_main, write_groups_out
 from lamina.partitioning.shardy.one_mesh import SeveralMeshes, use_one_mesh
 from lamina.partitioning.shardy.ops import walk
@@ -87,6 +88,7 @@ def partitioned(code: bytes, request: dict[str, Any]) -> tuple[dict[str, Any], b
         mesh = any_mesh(module, devices)
         if mesh is not None and way == 1:
             keep_whole(module, mesh)
+        inspected = take_inspections(module, devices)
         if mesh is not None:
             gather_where_needed(module, mesh)
         _run(then, module)
@@ -95,7 +97,7 @@ def partitioned(code: bytes, request: dict[str, Any]) -> tuple[dict[str, Any], b
         shardings = shardings_of_main(module, devices)
         write_groups_out(module)
         make_calls_once(module, devices)
-        return shardings, _written(module, request["version"])
+        return {**shardings, "inspected": inspected}, _written(module, request["version"])
 
 
 def _written(module: Any, version: str) -> bytes:

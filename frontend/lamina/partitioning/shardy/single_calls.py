@@ -8,43 +8,24 @@ from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo
 
 from lamina.partitioning.shardy.meshes import table
-from lamina.partitioning.shardy.ops import CALL, MANUAL, walk
+from lamina.partitioning.shardy.ops import CALL, SHARDING, is_of_each_device, own_ops, walk
 
 _ONCE = "lamina.once"
 """Of a custom call that only one device is to make."""
 
 
 def mark_calls_made_once(module: Any) -> None:
-    """Custom calls with effects outside of manual computations are one call, not one of each device."""
-    functions = {op.operation.attributes["sym_name"].value: op.operation
-                 for op in module.body.operations if op.operation.name == "func.func"}  # fmt: skip
-    by_device: set[str] = set()
-
-    def enter(root: Any) -> None:
-        for op in walk(root):
-            if op.name == "func.call":
-                name = op.attributes["callee"].value
-                if name not in by_device:
-                    by_device.add(name)
-                    enter(functions[name])
-
+    """Custom calls with effects outside of manual computations are one call, not one of each device; but for those
+    that JAX wants of each device, with its part of the arrays (`debug.print(..., partitioned=True)`)."""
+    own = set(own_ops(module))
     for op in walk(module.operation):
-        if op.name == MANUAL:
-            enter(op)
-
-    def mark(root: Any) -> None:
-        for region in root.regions:
-            for block in region.blocks:
-                for op in block.operations:
-                    op = op.operation
-                    if op.name == CALL and _has_effects(op):
-                        op.attributes[_ONCE] = ir.UnitAttr.get()
-                    elif op.name != MANUAL:
-                        mark(op)
-
-    for name, function in functions.items():
-        if name not in by_device:
-            mark(function)
+        if op.name != CALL or op in own:
+            continue
+        if is_of_each_device(op):
+            if SHARDING in op.attributes:  # JAX says of these, too, that they are the first device's
+                del op.attributes[SHARDING]
+        elif _has_effects(op):
+            op.attributes[_ONCE] = ir.UnitAttr.get()
 
 
 def _has_effects(call: Any) -> bool:

@@ -10,9 +10,9 @@ from jaxlib.mlir.dialects import sdy
 from jaxlib.mlir.passmanager import PassManager
 
 from lamina.partitioning.shardy.meshes import mesh_of
-from lamina.partitioning.shardy.ops import CALL, MANUAL, walk
+from lamina.partitioning.shardy.ops import CALL, MANUAL, SHARDING, is_of_each_device, walk
 
-_RULE, _SHARDING = "sdy.sharding_rule", "sdy.sharding"
+_RULE = "sdy.sharding_rule"
 _FRONTEND, _BATCH = "mhlo.frontend_attributes", "num_batch_dims"
 _WITHOUT_NEED = frozenset(
     ("stablehlo.while", "stablehlo.if", "stablehlo.case", "stablehlo.return", "func.return", "func.call",
@@ -32,6 +32,8 @@ def gather_where_needed(module: Any, mesh: str) -> None:
         if op.name.startswith("sdy.") or op.name in _WITHOUT_NEED:
             continue
         if op.name == CALL:
+            if is_of_each_device(op):
+                continue
             batch = _batch(op)
             axes = [batch] * len(op.operands), [batch] * len(op.results)
         elif _RULE not in op.attributes:
@@ -45,10 +47,10 @@ def gather_where_needed(module: Any, mesh: str) -> None:
                 if isinstance(operand.type, ir.RankedTensorType):
                     sharding = _cut(axes[0][i], operand.type, mesh)
                     op.operands[i] = sdy.ReshardOp(operand, sharding).result
-        if _SHARDING in op.attributes:
+        if SHARDING in op.attributes:
             cuts = zip(axes[1], op.results, strict=True)
             kept = [_cut(first, result.type, mesh) for first, result in cuts]
-            op.attributes[_SHARDING] = sdy.TensorShardingPerValueAttr.get(kept)
+            op.attributes[SHARDING] = sdy.TensorShardingPerValueAttr.get(kept)
 
 
 def _batch(call: Any) -> list[Any]:
@@ -64,9 +66,9 @@ def _batch(call: Any) -> list[Any]:
 
 def _dimensions(op: Any) -> list[list[Any]]:
     """How the results of an op lie along their dimensions."""
-    if _SHARDING not in op.attributes:
+    if SHARDING not in op.attributes:
         return [[] for _ in op.results]
-    given = sdy.TensorShardingPerValueAttr(op.attributes[_SHARDING]).shardings
+    given = sdy.TensorShardingPerValueAttr(op.attributes[SHARDING]).shardings
     return [list(sdy.TensorShardingAttr(one).dimension_shardings) for one in given]
 
 
@@ -126,8 +128,8 @@ def keep_whole(module: Any, mesh: str) -> None:
             op.erase()
         elif op.name == MANUAL:
             _gather(list(op.results), ir.InsertionPoint.after(op), mesh)
-        elif _SHARDING in op.attributes:
-            del op.attributes[_SHARDING]
+        elif SHARDING in op.attributes:
+            del op.attributes[SHARDING]
     last = list(block.operations)[-1].operation
     with ir.InsertionPoint(last), last.location:
         for i, value in enumerate(last.operands):
