@@ -23,6 +23,7 @@ from typing import Any
 from lamina import config, log_lines
 from lamina.core import garbage
 from lamina.jax_plugin.compile_options import CompileOptions
+from lamina.jax_plugin.custom_partitioning import has_custom_calls
 from lamina.jax_plugin.facts import DEVICE_MEMORY, Facts
 from lamina.jax_plugin.failures import PluginError as PluginError
 from lamina.jax_plugin.failures import as_statuses
@@ -183,6 +184,11 @@ def deserialize_program(data: bytes, options: bytes = b"") -> CompiledProgram:
         return _loaded(artifact, found, code, facts, calls)
 
 
+def _is_of_this_process(code: bytes) -> bool:
+    """Whether a program has numbers of functions of this process, which are called while it is compiled."""
+    return asks_for_shardings(code) or has_custom_calls(code)
+
+
 def _settings(given: Mapping[str, Any]) -> compiler_options.Settings:
     begin = clock()
     of_xla = {name: value for name, value in given.items() if name.startswith("xla_")}
@@ -203,7 +209,7 @@ def _compiled(code: bytes, format: str, options: CompileOptions) -> CompiledProg
 
     begin, store = clock(), default_store()
     key = _key_of_bytes(code, options)
-    anew, may_be_found = False, not asks_for_shardings(code)
+    anew, may_be_found = False, not _is_of_this_process(code)
     found = store.get(_BY_BYTES, key) if store is not None and may_be_found else None
     if store is not None and found is not None:
         entry = json.loads(found)

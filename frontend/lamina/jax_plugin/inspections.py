@@ -39,11 +39,11 @@ class _Question(ctypes.Structure):
 
 
 def asks_for_shardings(code: bytes) -> bool:
-    """Whether a program may ask how arrays lie: it is compiled each time then, so that it is answered."""
+    """Whether a program may ask how arrays lie."""
     return _TARGET in code
 
 
-def answer(inspected: Iterable[tuple[bytes, Sharding | None]]) -> None:
+def tell(inspected: Iterable[tuple[bytes, Sharding | None]]) -> None:
     """Tells who asked. Raises PluginError with what a caller's function raises."""
     for key, sharding in inspected:
         question = _Question.from_buffer_copy(key)

@@ -53,15 +53,16 @@ def _of_one_device(code: bytes, partitions: int) -> tuple[bytes, list[list[str]]
         if shardings.mentions_shardings(code) or not shardings.is_portable(code):
             code = shardings.without_shardings(code, _version())
         return code, []
-    from lamina.jax_plugin.inspections import answer
+    from lamina.jax_plugin.custom_partitioning import answered
+    from lamina.jax_plugin.inspections import tell
     from lamina.jax_plugin.op_shardings import op_sharding
     from lamina.partitioning import PartitionError, partition
 
     try:
-        found = partition(code, partitions, _version(), config.partitioner_seconds.value)
+        found = partition(code, partitions, _version(), config.partitioner_seconds.value, answered)
     except PartitionError as error:
         raise PluginError("UNIMPLEMENTED", str(error)) from None
-    answer(found.inspected)
+    tell(found.inspected)
     rows = [[op_sharding(one).hex() for one in side] for side in (found.inputs, found.outputs)]
     return found.code, rows
 

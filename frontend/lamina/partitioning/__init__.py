@@ -10,11 +10,13 @@ know, so it runs in a process of its own, which is started with the first progra
 
 from __future__ import annotations
 
+from lamina.partitioning.helper import Answer as Answer
 from lamina.partitioning.helper import PartitionError as PartitionError
+from lamina.partitioning.helper import Question as Question
 from lamina.partitioning.helper import Sharding as Sharding
 from lamina.partitioning.helper import begin as begin
 from lamina.partitioning.helper import missing as missing
 from lamina.partitioning.helper import partition as partition
 from lamina.partitioning.helper import version as version
 
-__all__ = ["PartitionError", "Sharding", "begin", "missing", "partition", "version"]
+__all__ = ["Answer", "PartitionError", "Question", "Sharding", "begin", "missing", "partition", "version"]

@@ -9,6 +9,7 @@ import os
 import select
 import subprocess
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -50,6 +51,43 @@ class Sharding(Record):
         return cls(tuple(tiles), copies, tuple(ids), terms, combiner, dims, tuple(summed))
 
 
+class Question(Record):
+    """A call whose user says how it is partitioned.
+
+    key       of the user's function.
+    operands, results  their types, as MLIR writes them, and how they lie.
+    """
+
+    key: str
+    operands: list[tuple[str, Sharding]]
+    results: list[tuple[str, Sharding]]
+
+    @classmethod
+    def of_row(cls, row: dict[str, Any]) -> Question:
+        """The question that the process asks."""
+        operands, results = (
+            [(type, Sharding.of_row(one)) for type, one in row[side]] for side in ("operands", "results")
+        )
+        return cls(row["key"], operands, results)
+
+
+class Answer(Record):
+    """What each device does instead of a call.
+
+    code     a module whose @main it is, in MLIR bytecode of jaxlib.
+    inputs, outputs  how the operands and the results lie then: the numbers of parts along each dimension, and the
+                     devices in the parts' order; none of either: each device has the whole array.
+    """
+
+    code: bytes
+    inputs: list[tuple[list[int], list[int]]]
+    outputs: list[tuple[list[int], list[int]]]
+
+    def row(self) -> dict[str, Any]:
+        """As the process takes it."""
+        return {"code": self.code.hex(), "inputs": self.inputs, "outputs": self.outputs}
+
+
 class Partitioned(Record):
     """The program of one device."""
 
@@ -86,39 +124,64 @@ def missing() -> str | None:
 _OLDEST = (0, 12)
 
 
-def partition(code: bytes, devices: int, version: str, seconds: float = 600.0) -> Partitioned:
+def partition(
+    code: bytes,
+    devices: int,
+    version: str,
+    seconds: float = 600.0,
+    answered: Callable[[Question], Answer] | None = None,
+) -> Partitioned:
     """The program that each of several devices runs, from one on whole arrays with Shardy's annotations.
 
     code     MLIR: text, bytecode, or a portable artifact of StableHLO.
     devices  how many.
     version  of StableHLO, that of the artifact that is made.
     seconds  the most time that Shardy may take for it, in each of two ways.
+    answered says of calls that only their user can partition what each device does.
 
-    Raises PartitionError, which says what Shardy does not partition, or which jaxlib it takes.
+    Raises PartitionError, which says what Shardy does not partition, or which jaxlib it takes; and what `answered`
+    raises.
     """
-    request = {"devices": devices, "version": version}
-    failures = []
-    with _lock:
-        # The second keeps whole arrays where the first can't cut them.
-        for way in range(_WAYS):
-            try:
-                answer, made = _process().ask({**request, "way": way}, code, seconds)
-            except _Ended as error:
-                failures.append(str(error))
-                continue
-            if "error" not in answer:
-                inputs, outputs = (
-                    list(map(Sharding.of_row, answer[side])) for side in ("inputs", "outputs")
-                )
-                inspected = [
-                    (bytes.fromhex(key), None if row is None else Sharding.of_row(row))
-                    for key, row in answer["inspected"]
-                ]
-                return Partitioned(made, inputs, outputs, inspected)
+    failures: list[str] = []
+    # The second keeps whole arrays where the first can't cut them.
+    for way in range(_WAYS):
+        request: dict[str, Any] = {"devices": devices, "version": version, "way": way}
+        try:
+            answer, made = _asked(request, code, seconds)
+            if answered is not None and "questions" in answer:
+                questions = map(Question.of_row, answer["questions"])
+                try:
+                    request["answers"] = [answered(question).row() for question in questions]
+                except Exception as error:
+                    if failures:  # it has answered before, of arrays that lie otherwise
+                        raise PartitionError(failures[0]) from error
+                    raise
+                answer, made = _asked(request, code, seconds)
+        except _Ended as error:
+            failures.append(str(error))
+            continue
+        if "questions" in answer:
+            raise PartitionError("a call is partitioned by a function of another process")
+        if "error" in answer:
             failures.append(answer["error"])
             if answer["final"]:
                 break
+            continue
+        inputs, outputs = (
+            list(map(Sharding.of_row, answer[side])) for side in ("inputs", "outputs")
+        )
+        inspected = [
+            (bytes.fromhex(key), None if row is None else Sharding.of_row(row))
+            for key, row in answer["inspected"]
+        ]
+        return Partitioned(made, inputs, outputs, inspected)
     raise PartitionError(failures[0])
+
+
+def _asked(request: dict[str, Any], code: bytes, seconds: float) -> tuple[dict[str, Any], bytes]:
+    """What the process answers to a request. Raises _Ended."""
+    with _lock:
+        return _process().ask(request, code, seconds)
 
 
 def begin() -> None:

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.experimental.custom_partitioning import custom_partitioning
 from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
@@ -308,9 +309,79 @@ def _counting(x):
     return jax.experimental.io_callback(count, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
 
 
+# --- custom_partitioning -----------------------------------------------------------------------------
+
+
+def _partitioned(rule, whole, part, lies=None):
+    """A function with the rule by which Shardy spreads its shardings, and what a device does with its parts; `lies`
+    gives the results' and the operands' shardings for those that are found."""
+
+    @custom_partitioning
+    def f(*args):
+        return whole(*args)
+
+    def partition(mesh, operands, results):
+        operands, results = jax.tree.map(lambda x: x.sharding, (operands, results))
+        found = operands if lies is None else lies(mesh, operands)
+        axes = [names[0] if isinstance(names, tuple) else names for x in operands for names in x.spec]
+        return mesh, functools.partial(part, [name for name in axes if name]), results, found
+
+    f.def_partition(partition, sharding_rule=rule)
+    return f
+
+
+def _own_product():
+    def part(axes, x, y):
+        width = x.shape[1] // 2
+        mine = lax.dynamic_slice_in_dim(x, lax.axis_index(axes[-1]) * width, width, 1)
+        return lax.psum(mine @ y, axes[-1])
+
+    return _partitioned("i j, j k -> i k", jnp.matmul, part)
+
+
+def _own_sum():
+    """With a loop, which calls a function of its own."""
+
+    def part(axes, x):
+        def step(total, row):
+            return total + jax.jit(lambda row: lax.psum(jnp.sum(row), tuple(axes)))(row), None
+
+        return lax.scan(step, jnp.float32(0), x)[0]
+
+    return _partitioned("i j -> ", jnp.sum, part)
+
+
+def _own_running_sum():
+    """Of which each device computes the whole, having asked for the whole."""
+
+    def all_of_it(mesh, operands):
+        return jax.tree.map(lambda _: NamedSharding(mesh, P()), operands)
+
+    def part(axes, x):
+        full = jnp.cumsum(x, 0)
+        width = x.shape[0] // 2
+        return lax.dynamic_slice_in_dim(full, lax.axis_index("a") * width, width, 0) if axes else full
+
+    return _partitioned("i j -> i j", lambda x: jnp.cumsum(x, 0), part, all_of_it)
+
+
+CUSTOM = {
+    "a product": lambda: jax.jit(_own_product())(put(X, grid(), "a", None), put(X.T, grid(), "b", None)),
+    "on a turned mesh": lambda: jax.jit(lambda x, y: jnp.sin(_own_product()(x, y)) + 1)(
+        put(X, grid(True), "a", None), put(X.T, grid(True), "b", None)
+    ),
+    "with a loop": lambda: jax.jit(_own_sum())(put(X, grid(), None, "b")),
+    "in a loop": lambda: jax.jit(
+        lambda x: lax.fori_loop(0, 3, lambda _, y: y + jax.jit(_own_sum())(y) / 100, x)
+    )(put(X, grid(), None, ("a", "b"))),
+    "of whole arrays": lambda: jax.jit(_own_running_sum())(put(X, grid(), "a", None)),
+}
+
+
 PROGRAMS = {
     **{f"manual: {name}": program for name, program in MANUAL.items()},
     **{f"automatic: {name}": program for name, program in AUTOMATIC.items()},
+    **{f"custom: {name}": program for name, program in CUSTOM.items()},
 }
 
 

@@ -81,10 +81,7 @@ def shardings_of_main(module: Any, devices: int) -> dict[str, Any]:
 
 def tiles_of(sharding: Any, module: Any, devices: int) -> _Row:
     """How an array of a module lies whose sharding (a TensorShardingAttr) is this."""
-    mesh = sharding.mesh_or_ref
-    if isinstance(mesh, ir.FlatSymbolRefAttr):
-        mesh = ir.SymbolTable(module.operation)[mesh.value].operation.attributes["mesh"]
-    mesh = mesh_of(mesh, sdy)
+    mesh = _mesh_named(sharding.mesh_or_ref, module) or mesh_of(sharding.mesh_or_ref, sdy)
     if len(mesh.devices) != devices:  # one device of several, or none
         return WHOLE
     axes = [
@@ -102,6 +99,13 @@ def tiles_of(sharding: Any, module: Any, devices: int) -> _Row:
     return tiles, copies, ids, terms, combiner, names, summed
 
 
+def _mesh_named(symbol: Any, module: Any) -> Mesh | None:
+    """A module's mesh of this name; None where it is no name."""
+    if not isinstance(symbol, ir.FlatSymbolRefAttr):
+        return None
+    return mesh_of(ir.SymbolTable(module.operation)[symbol.value].operation.attributes["mesh"], sdy)
+
+
 def write_groups_out(module: Any) -> None:
     """Groups of devices that are named by axes of a mesh, as tables of the devices' numbers."""
     name = "replica_groups"
@@ -109,7 +113,7 @@ def write_groups_out(module: Any) -> None:
         if name not in op.attributes or isinstance(op.attributes[name], ir.DenseIntElementsAttr):
             continue
         given: Any = stablehlo.ReplicaGroupMeshAxesAttr(op.attributes[name])
-        mesh = mesh_of(given.mesh, stablehlo)
+        mesh = _mesh_named(given.mesh, module) or mesh_of(given.mesh, stablehlo)
         ids, (_, count) = mesh.rows([[_axis(axis, stablehlo, mesh.sizes) for axis in given.axes]])
         op.attributes[name] = table([ids[group::count] for group in range(count)])
 

@@ -57,7 +57,7 @@ def _meshes(module: Any, devices: int) -> dict[str, Mesh]:
     return found
 
 
-def _parts(sizes: dict[str, int]) -> dict[str, _Part]:
+def parts_of(sizes: dict[str, int]) -> dict[str, _Part]:
     """The axes of a mesh."""
     found, step = {}, prod(sizes.values())
     for name, size in sizes.items():
@@ -78,7 +78,7 @@ class _One:
     """The axes, and how what names others is said by them."""
 
     def __init__(self, module: Any, meshes: dict[str, Mesh]) -> None:
-        self._meshes = {symbol: _parts(mesh.sizes) for symbol, mesh in meshes.items()}
+        self._meshes = {symbol: parts_of(mesh.sizes) for symbol, mesh in meshes.items()}
         self._pieces = _pieces(part for of in self._meshes.values() for part in of.values())
         # Results are told by the names of axes, which are a program's own where one of its meshes serves.
         serves = (
@@ -86,6 +86,7 @@ class _One:
         )
         names = [f"one{i}" for i in range(len(self._pieces))]
         self._names = next((list(self._meshes[symbol]) for symbol in serves), names)
+        self._axes_of_one = dict(zip(self._names, self._pieces, strict=True))
         self._symbols: dict[str, str] = {}
         of_order: dict[tuple[int, ...], str] = {}
         for symbol, mesh in meshes.items():
@@ -99,8 +100,7 @@ class _One:
         symbol, known = "one_mesh", ir.SymbolTable(module.operation)
         while symbol in known:
             symbol += "_"
-        pieces = zip(self._names, self._pieces, strict=True)
-        axes = [sdy.MeshAxisAttr.get(name, size) for name, (_, size) in pieces]
+        axes = [sdy.MeshAxisAttr.get(name, size) for name, (_, size) in self._axes_of_one.items()]
         given = [] if order == tuple(range(len(order))) else list(order)
         with ir.InsertionPoint(module.body.operations[0]):
             sdy.MeshOp(symbol, sdy.MeshAttr.get(axes, given))
@@ -124,7 +124,7 @@ class _One:
         """The axes along which a computation is each device's own."""
         names = list(sdy.ManualAxesAttr(op.attributes[_MANUAL_AXES]))
         of = self._meshes[self._mesh_of_manual(op, set(names))]
-        found = {own for name in names for own, _ in self._split(of[name])}
+        found = {own for name in names for own, _ in split(of[name], self._axes_of_one)}
         return sdy.ManualAxesAttr.get([ir.StringAttr.get(name) for name in self._names if name in found])
 
     def _mesh_of_manual(self, op: Any, names: set[str]) -> str:
@@ -159,22 +159,26 @@ class _One:
         return [
             sdy.AxisRefAttr.get(name, piece and sdy.SubAxisInfoAttr.get(*piece))
             for axis in map(sdy.AxisRefAttr, axes)
-            for name, piece in self._split(_within(self._meshes[symbol][axis.name], axis.sub_axis_info))
+            for name, piece in split(
+                _within(self._meshes[symbol][axis.name], axis.sub_axis_info), self._axes_of_one
+            )
         ]
 
-    def _split(self, part: _Part) -> list[tuple[str, tuple[int, int] | None]]:
-        """The axes that a part of one is made of; with each which part of it, if it is not whole."""
-        step, count = part
-        found: list[tuple[str, tuple[int, int] | None]] = []
-        for name, (low, size) in zip(self._names, self._pieces, strict=True):
-            begin, end = max(low, step), min(low * size, step * count)
-            if begin >= end:
-                continue
-            if end % begin or begin % low or low * size % end:
-                raise SeveralMeshes("an axis is split where those of other meshes are not")
-            whole = (begin, end) == (low, low * size)
-            found.append((name, None if whole else (low * size // end, end // begin)))
-        return found
+
+def split(part: _Part, axes: dict[str, _Part]) -> list[tuple[str, tuple[int, int] | None]]:
+    """The axes, of these, that a part of some is made of; with each which part of it, if it is not whole: the product
+    of the sizes before it in the axis, and its own. Raises SeveralMeshes where there are none."""
+    step, count = part
+    found: list[tuple[str, tuple[int, int] | None]] = []
+    for name, (low, size) in axes.items():
+        begin, end = max(low, step), min(low * size, step * count)
+        if begin >= end:
+            continue
+        if end % begin or begin % low or low * size % end:
+            raise SeveralMeshes("an axis is split where those of other meshes are not")
+        whole = (begin, end) == (low, low * size)
+        found.append((name, None if whole else (low * size // end, end // begin)))
+    return found
 
 
 def _within(part: _Part, info: Any) -> _Part:

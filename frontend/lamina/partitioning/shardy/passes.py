@@ -11,6 +11,7 @@ from jaxlib.mlir.dialects import chlo, sdy, stablehlo
 from jaxlib.mlir.passmanager import PassManager
 
 from lamina.partitioning.shardy import BEGUN
+from lamina.partitioning.shardy.custom_calls import custom_calls, make_parts, questions
 from lamina.partitioning.shardy.inspections import take_inspections
 from lamina.partitioning.shardy.meshes import shardings_of_main, write_groups_out
 from lamina.partitioning.shardy.one_mesh import SeveralMeshes, use_one_mesh
@@ -29,8 +30,8 @@ _SPREAD = (
     "sdy-insert-func-call-reshards",
 )  # fmt: skip
 _STAY = ("sdy-import-pipeline", "symbol-dce")
+_SETTLE = ("func.func(sdy-constant-or-scalar-merger)", "func.func(sdy-sink-data-flow-edges)")
 _CUT = (
-    "func.func(sdy-constant-or-scalar-merger)", "func.func(sdy-sink-data-flow-edges)",
     "sdy-remove-sharding-groups", "func.func(sdy-sharding-constraint-to-reshard)",
     "sdy-update-non-divisible-input-output-shardings", "sdy-remove-sub-axes-in-input-output-shardings",
     "sdy-close-shardings", "func.func(sdy-verify-unreduced-axes)",
@@ -48,8 +49,8 @@ _CUT = (
     "canonicalize{enable-patterns=sdy-collective}", "func.func(sdy-drop-sharding-rules)",
     "sdy-inline-meshes",
 )  # fmt: skip
-"""The passes of `sdy-export-pipeline{partitioner-stage=convert-global-to-local}`, but for random bits, which
-don't depend on the mesh here."""
+"""With _SETTLE, the passes of `sdy-export-pipeline{partitioner-stage=convert-global-to-local}`, but for random
+bits, which don't depend on the mesh here."""
 
 
 class Refused(Exception):
@@ -83,11 +84,16 @@ def partitioned(code: bytes, request: dict[str, Any]) -> tuple[dict[str, Any], b
             raise Refused(str(error)) from None
         if way == 0:
             split_whole_arrays(module)
-        first, then = _passes(_STAY if way == 1 else _SPREAD, devices), _passes(_CUT, devices)
+        spread = _STAY if way == 1 else _SPREAD
+        first, then = _passes((*spread, *_SETTLE), devices), _passes(_CUT, devices)
         _run(first, module)
         mesh = any_mesh(module, devices)
         if mesh is not None and way == 1:
             keep_whole(module, mesh)
+        if calls := custom_calls(module):
+            if "answers" not in request:
+                return {"questions": questions(module, calls, devices)}, b""
+            make_parts(module, calls, request["answers"], mesh or "")
         inspected = take_inspections(module, devices)
         if mesh is not None:
             gather_where_needed(module, mesh)

@@ -5,10 +5,17 @@ Each request is two messages, what is asked and the program's bytes; so is each 
     {"devices": 4, "version": "1.13.0", "way": 0}
     {"inputs": [[[2, 1], 2, [0, 1, 2, 3], 1, "", [["x"], []]]], "outputs": [...], "inspected": []}
     {"error": "...", "final": false}
+    {"questions": [{"key": "...", "operands": [["tensor<4xf32>", [[4], ...]]], "results": [...]}]}
 
 An array's sharding is the number of parts along each dimension, how many devices have each part, the
 devices in the parts' order, how many terms a part has, what combines them, and the mesh axes of each
-dimension. Inspected are arrays whose sharding JAX asks for: each has a key of JAX's. Ways:
+dimension. Inspected are arrays whose sharding JAX asks for: each has a key of JAX's. Where the program has
+calls whose user says how they are partitioned, and the request has no answers, it is answered with questions; it
+comes again then, with
+
+    "answers": [{"code": "...", "inputs": [[[4], [0, 1, 2, 3]]], "outputs": [...]}]
+
+Ways:
 
 0  all of Shardy: shardings spread from the annotations, parts move between devices where they must
 1  nothing spreads: each device has the whole arrays but for arguments, results, and what is by hand
