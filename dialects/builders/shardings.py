@@ -72,6 +72,12 @@ def sharding_constraint(x: Value, how: ir.Attribute) -> Value:
     ).result
 
 
+def sharding_group(x: Value, number: int) -> None:
+    """x is to lie as all others of the group with this number."""
+    of = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)
+    create("sdy.sharding_group", operands=[x], attributes={"group_id": of})
+
+
 def manual_computation(
     symbol: str,
     manual: Sequence[str],

@@ -33,6 +33,50 @@ def test_a_dict_of_results() -> None:
     _both(program, X, np.float32(3))
 
 
+def test_groups_of_different_sizes() -> None:
+    groups = [[2], [0, 1, 3]]
+
+    def program(m, np_):
+        lax = m.lax
+
+        def f(x):
+            sums = lax.psum(x, "i", axis_index_groups=groups)
+            least = lax.pmin(x, "i", axis_index_groups=groups)
+            return {"sums": sums, "least": least, "most": lax.pmax(x, "i", axis_index_groups=groups)}
+
+        return m.pmap(f, axis_name="i")
+
+    _both(program, X)
+    mean = lambda x: lamina.lax.pmean(x, "i", axis_index_groups=groups)  # noqa: E731
+    total = lambda map: lambda x: (map(mean, axis_name="i")(x) * x).sum()  # noqa: E731
+    others = X[[0, 1, 3]].mean(0)
+    np.testing.assert_allclose(lamina.pmap(mean, "i")(X), [others, others, X[2], others], rtol=1e-6)
+    np.testing.assert_array_equal(lamina.pmap(mean, "i")(X), lamina.vmap(mean, axis_name="i")(X))
+    gradients = [lamina.grad(total(m))(X) for m in (lamina.pmap, lamina.vmap)]
+    np.testing.assert_allclose(*gradients, rtol=1e-6)
+    with pytest.raises(ValueError, match="all be of one size"):
+        lamina.pmap(lambda x: lamina.lax.all_gather(x, "i", axis_index_groups=groups), "i")(X)
+
+
+def test_an_outer_axis_of_a_vmap_in_the_function() -> None:
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+    def f(x):
+        return x + lamina.lax.ppermute(2 * x, "i", [(0, 1), (1, 0)])
+
+    outside = lamina.vmap(lamina.pmap(f), axis_name="i")(x)
+    np.testing.assert_array_equal(outside, x + 2 * x[::-1])
+
+
+def test_what_it_says_of_itself() -> None:
+    def f(x):
+        return x
+
+    assert lamina.pmap(f).__wrapped__ is f
+    with pytest.raises(ValueError, match="must be non-empty"):
+        lamina.pmap(f, devices=[])
+
+
 def test_axes_and_trees() -> None:
     def program(m, np_):
         def f(a, b, *, c):

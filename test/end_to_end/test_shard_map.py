@@ -389,3 +389,27 @@ def test_axes_without_devices_are_lowered_before_devices_are_known():
     axes = lamina.sharding.AbstractMesh((4,), ("x",))
     f = lamina.shard_map(lambda x: lamina.lax.psum(x, "x"), mesh=axes, in_specs=P("x"), out_specs=P())
     assert "all_reduce" in lamina.jit(f).lower(X).as_text()
+
+
+def test_rules_that_bring_constants_into_a_body() -> None:
+    table = np.arange(1, 4, dtype=np.float32)
+
+    @lamina.custom_jvp
+    def square(x):
+        return x * x
+
+    @square.defjvp
+    def _(primals, tangents):
+        return square(*primals), tangents[0] * primals[0] * jnp.asarray(table)
+
+    mesh = auto_mesh((4,), ("i",))
+    for check in (True, False):
+        f = lamina.shard_map(
+            lambda x: square(x).sum(keepdims=True), mesh=mesh, in_specs=P("i"), out_specs=P("i"), check_vma=check
+        )
+        x = np.arange(12, dtype=np.float32)
+        slope = lamina.grad(lambda x, f=f: f(x).sum())
+        wanted = x * np.tile(table, 4)
+        np.testing.assert_array_equal(slope(x), wanted)
+        np.testing.assert_array_equal(lamina.jit(lamina.vmap(slope))(np.stack([x, 2 * x]))[1], 2 * wanted)
+        np.testing.assert_array_equal(lamina.linearize(f, x)[1](x), (x * wanted).reshape(4, 3).sum(1))

@@ -18,6 +18,8 @@ TYPES = (
     "float64",
     "bfloat16",
     "float16",
+    "float8_e4m3fn",
+    "float8_e5m2",
     "int8",
     "int32",
     "uint16",

@@ -80,6 +80,18 @@ def bind(
         _state.spread = old_spread
 
 
+@contextmanager
+def none_bound() -> Iterator[None]:
+    """A block in which no name is bound, as outside of any transformation."""
+    old = dict(_state.__dict__)
+    _state.__dict__.clear()
+    try:
+        yield
+    finally:
+        _state.__dict__.clear()
+        _state.__dict__.update(old)
+
+
 def typed() -> frozenset[Any]:
     """The mesh axes along which, by their types, values vary or do not."""
     return _state.typed

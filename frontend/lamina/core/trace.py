@@ -300,6 +300,10 @@ class Tracer:
         """The array this stands for, if its value is known; None if it is not."""
         return None
 
+    def asked(self) -> Any:
+        """The same where Python needs the value: it may be computed for that."""
+        return self.concrete()
+
     def origin_note(self) -> str:
         """What to tell the user of where this value comes from."""
         return ""
@@ -317,19 +321,19 @@ class Tracer:
     __hash__ = None  # type: ignore[assignment]
 
     def __bool__(self) -> bool:
-        value = self.concrete()
+        value = self.asked()
         if value is None:
             raise errors.TracerBoolConversionError(self)
         return bool(value)
 
     def __index__(self) -> int:
-        value = self.concrete()
+        value = self.asked()
         if value is None:
             raise errors.TracerIntegerConversionError(self)
         return value.__index__()
 
     def _convert(self, kind: type) -> Any:
-        value = self.concrete()
+        value = self.asked()
         if value is None:
             raise errors.ConcretizationTypeError(
                 self,
@@ -349,7 +353,7 @@ class Tracer:
         return self._convert(complex)
 
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
-        value = self.concrete()
+        value = self.asked()
         if value is None:
             raise errors.TracerArrayConversionError(self)
         return np.asarray(value, *args, **kwargs)
@@ -365,7 +369,7 @@ class Tracer:
 
     def _known(self, method: str) -> Any:
         """The value, which a method needs."""
-        value = self.concrete()
+        value = self.asked()
         if value is None:
             raise errors.ConcretizationTypeError(self, f"The problem arose with the `{method}` method.")
         return value
@@ -373,7 +377,7 @@ class Tracer:
     def __format__(self, spec: str) -> str:
         if not spec:
             return str(self)
-        value = self.concrete()
+        value = self.asked()
         if value is None:
             raise errors.ConcretizationTypeError(
                 self,

@@ -32,6 +32,10 @@ class GradTracer(Tracer):
         primal = self.primal
         return primal.concrete() if isinstance(primal, Tracer) else primal
 
+    def asked(self) -> Any:
+        primal = self.primal
+        return primal.asked() if isinstance(primal, Tracer) else primal
+
     def origin_note(self) -> str:
         return self.primal.origin_note() if isinstance(self.primal, Tracer) else ""
 

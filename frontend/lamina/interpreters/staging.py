@@ -53,22 +53,52 @@ class JitTracer(Tracer):
     shape = property(lambda self: self.variable.aval.shape)
     dtype = property(lambda self: self.variable.aval.dtype)
 
+    def asked(self) -> Any:
+        trace = self._trace
+        return trace.at_hand.value(self) if trace.at_hand is not None and trace.alive else None
+
     def origin_note(self) -> str:
         return self._trace.origin_of(self)
+
+    def __repr__(self) -> str:
+        trace = self._trace
+        text = trace.at_hand.text(self) if trace.at_hand is not None and trace.alive else None
+        return super().__repr__() if text is None else text
+
+
+class AtHand:
+    """The arguments of the call for which a program is recorded, and what of its values can be told meanwhile:
+    here nothing."""
+
+    def __init__(self, arguments: Sequence[Any]) -> None:
+        self.arguments = arguments
+        self.was_asked = False
+        """Whether the program is one of these arguments alone, for Python has looked at values."""
+
+    def value(self, x: JitTracer) -> Any:
+        """The array that x stands for; None where it can't be told."""
+        return None
+
+    def text(self, x: JitTracer) -> str | None:
+        """How x is printed; None where that is as elsewhere."""
+        return None
 
 
 class StagingTrace(Trace):
     """Records equations. One StagingTrace makes one jaxpr."""
 
-    __slots__ = ("consts", "constvars", "debug_info", "eqns", "invars")
+    __slots__ = ("at_hand", "consts", "constvars", "debug_info", "eqns", "invars")
 
-    def __init__(self, parent: Trace | None, debug_info: DebugInfo = NO_DEBUG_INFO) -> None:
+    def __init__(
+        self, parent: Trace | None, debug_info: DebugInfo = NO_DEBUG_INFO, at_hand: AtHand | None = None
+    ) -> None:
         super().__init__(parent)
         self.eqns: list[JaxprEqn] = []
         self.invars: list[Var] = []
         self.constvars: dict[int, Var] = {}
         self.consts: list[Any] = []
         self.debug_info = debug_info
+        self.at_hand = at_hand
 
     def name(self) -> str:
         return self.debug_info.kind
@@ -188,6 +218,7 @@ def trace_to_jaxpr(
     fun: Callable[..., Sequence[Any]],
     in_avals: Sequence[ShapedArray],
     debug_info: DebugInfo = NO_DEBUG_INFO,
+    at_hand: AtHand | None = None,
 ) -> ClosedJaxpr:
     """The jaxpr of a function of flat arguments that gives a flat list of results.
 
@@ -196,7 +227,7 @@ def trace_to_jaxpr(
     """
     if config.no_tracing.value:
         raise RuntimeError(f"tracing {debug_info.describe()}, but the no_tracing config option is set")
-    trace = StagingTrace(current_trace(), debug_info)
+    trace = StagingTrace(current_trace(), debug_info, at_hand)
     try:
         with set_current_trace(trace):
             outs = fun(*[trace.new_arg(aval) for aval in in_avals])

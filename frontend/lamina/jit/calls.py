@@ -50,7 +50,7 @@ def call_new(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any])
             given, args = args, _placed_arguments(options, args, kwargs)
             moved = not programs.are_same(given, args)
         with FilteredTracebacks(tracing=True):
-            traced, leaves = trace_call(options, args, kwargs)
+            traced, leaves = trace_call(options, args, kwargs, runs=True)
         guards.check_transfers(leaves)
         leaves = list(as_own_arrays(leaves))
         gpu, target = _where(options, traced, leaves)
@@ -77,10 +77,10 @@ def call_new(options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any])
         or guards.watching_transfers()
     ):
         out, as_made = _call_placed(options, traced, entry, leaves, constraints)
-        learns = as_made and _serves_mesh(program, moved) and not config.profiling.value
+        learns = as_made and not traced.once and _serves_mesh(program, moved) and not config.profiling.value
         return out, of_fast_path(entry) if learns and not guards.watching_transfers() else None
     # Containers and leaves that the fast path can't read come through here on each call.
-    return entry(leaves), of_fast_path(entry)
+    return entry(leaves), None if traced.once else of_fast_path(entry)
 
 
 def _serves_mesh(program: programs.Program, moved: bool) -> bool:

@@ -18,7 +18,7 @@ from lamina.core.library import library
 from lamina.core.placed import is_undecided
 from lamina.core.trace import Tracer, get_aval, is_array_like, makes_array
 from lamina.core.wrapping import function_name, named_place
-from lamina.interpreters.staging import trace_to_jaxpr
+from lamina.interpreters.staging import AtHand, trace_to_jaxpr
 from lamina.jit.options import JitOptions
 from lamina.records import Record
 
@@ -35,6 +35,8 @@ class TracedCall(Record, frozen=False):
     result_paths: tuple[str, ...]
     name: str
     keep_unused: bool
+    once: bool = False
+    """Whether it is for one call alone, since Python has looked at values of its arguments."""
     programs: dict[Any, Any] = field(default_factory=dict)
     """The programs.Program for each device, target and settings of a jit's own, once compiled."""
     on_meshes: dict[ClosedJaxpr, TracedCall] = field(default_factory=dict)
@@ -78,9 +80,10 @@ def shown_name(options: JitOptions) -> str:
 
 
 def trace_call(
-    options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
+    options: JitOptions, args: tuple[Any, ...], kwargs: dict[str, Any], *, runs: bool = False
 ) -> tuple[TracedCall, list[Any]]:
-    """The trace for these arguments (from memory if there is one), and their leaves."""
+    """The trace for these arguments (from memory if there is one), and their leaves. `runs`: it is for a call with
+    these values."""
     static_args, static_kwargs, dynamic, dynamic_kwargs = _split_static(options, args, kwargs)
     leaves, in_tree = tree.flatten((dynamic, dynamic_kwargs))
     avals = []
@@ -136,11 +139,12 @@ def trace_call(
     begin, before = clock(), list(memory)
     try:
         with garbage.held_off():
-            traced = _trace(options, args, kwargs, static_args, static_kwargs, in_tree, avals)
+            at_hand = AtHand(leaves) if runs else None
+            traced = _trace(options, args, kwargs, static_args, static_kwargs, in_tree, avals, at_hand)
     finally:
         if before and config.logs("retrace"):
             _explain_retrace(options, key, before, clock() - begin)
-    if not any(isinstance(c, Tracer) for c in traced.closed.consts):
+    if not traced.once and not any(isinstance(c, Tracer) for c in traced.closed.consts):
         memory[key] = traced
         if len(memory) > _MAX_TRACES:
             memory.pop(next(iter(memory)), None)  # the oldest
@@ -175,6 +179,7 @@ def _trace(
     static_kwargs: dict[str, Any],
     in_tree: tree.PyTreeDef,
     avals: Sequence[ShapedArray],
+    at_hand: AtHand | None,
 ) -> TracedCall:
     out: list[Any] = []
     fun = options.fun
@@ -192,7 +197,7 @@ def _trace(
     info = debug_info(fun, "jit")
     names = arg_names(fun, args, kwargs) if not static_args and not static_kwargs else ()
     with monitoring.measured(monitoring.TRACE, fun_name=options.name):
-        closed = trace_to_jaxpr(flat, avals, dataclasses.replace(info, arg_names=names))
+        closed = trace_to_jaxpr(flat, avals, dataclasses.replace(info, arg_names=names), at_hand)
     return TracedCall(
         closed,
         in_tree,
@@ -202,6 +207,7 @@ def _trace(
         tuple(out[1]),
         options.name,
         options.keep_unused,
+        once=at_hand is not None and at_hand.was_asked,
     )
 
 

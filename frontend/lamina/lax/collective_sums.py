@@ -27,14 +27,15 @@ from lamina.lax.checks import canonical_axes
 from lamina.lax.named_axes import (
     CHANNEL,
     Groups,
+    are_uneven,
     bound_names,
     device_groups,
     for_each_member,
     group_size,
-    in_groups,
     names_in,
     rank,
     read_groups,
+    reduced_groups,
     times,
 )
 
@@ -48,9 +49,9 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
                        the sum is known at once: psum(1, name) is the axis size, an int.
     axis_name          the name that vmap, pmap or shard_map gave the axis, or a tuple of names;
                        integers among them are dimensions of x.
-    axis_index_groups  sums only within these groups of positions along the axis, all of one size.
+    axis_index_groups  sums only within these groups of positions along the axis.
 
-    Raises NameError for a name that is not bound; ValueError for groups of other kinds.
+    Raises NameError for a name that is not bound; ValueError for groups that do not have each position once.
 
     >>> share = lambda x: x / lax.psum(x, 'i')
     >>> print(lamina.vmap(share, axis_name='i')(jnp.array([1.0, 1.0, 2.0])))
@@ -58,14 +59,14 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """
     dims = [n for n in names_in(axis_name) if isinstance(n, int)]
     names = bound_names(tuple(n for n in names_in(axis_name) if not isinstance(n, int)), "psum")
-    groups = read_groups("psum", names, axis_index_groups)
+    groups = read_groups("psum", names, axis_index_groups, uneven=True)
 
     def one(leaf: Any) -> Any:
         if get_aval(leaf).dtype == np.bool_:
             leaf = int(leaf) if isinstance(leaf, bool) else lax.convert_element_type(leaf, np.int32)
         if dims:
             leaf = lax.reduce_sum(leaf, canonical_axes("psum", dims, rank(leaf)))
-        if not isinstance(leaf, Tracer) and not _is_array(leaf):
+        if not isinstance(leaf, Tracer) and not _is_array(leaf) and not are_uneven(groups):
             return leaf * group_size(names, groups)
         return sum_over(leaf, names, groups)
 
@@ -77,9 +78,9 @@ def pmean(x: T, axis_name: Any, *, axis_index_groups: Any = None) -> T:
 
     x                  a tree of arrays.
     axis_name          the axis' name, or a tuple of names.
-    axis_index_groups  takes means only within these groups of positions, all of one size.
+    axis_index_groups  takes means only within these groups of positions.
 
-    Raises NameError for a name that is not bound; ValueError for groups of other kinds.
+    Raises NameError for a name that is not bound; ValueError for groups that do not have each position once.
 
     >>> centred = lambda x: x - lax.pmean(x, 'i')
     >>> print(lamina.vmap(centred, axis_name='i')(jnp.array([1.0, 2.0, 6.0])))
@@ -98,9 +99,9 @@ def pmax(x: T, axis_name: Any, *, axis_index_groups: Any = None) -> T:
 
     x                  a tree of arrays.
     axis_name          the axis' name, or a tuple of names.
-    axis_index_groups  compares only within these groups of positions, all of one size.
+    axis_index_groups  compares only within these groups of positions.
 
-    Raises NameError for a name that is not bound; ValueError for groups of other kinds.
+    Raises NameError for a name that is not bound; ValueError for groups that do not have each position once.
 
     >>> relative = lambda x: x / lax.pmax(x, 'i')
     >>> print(lamina.vmap(relative, axis_name='i')(jnp.array([1.0, 2.0, 4.0])))
@@ -114,9 +115,9 @@ def pmin(x: T, axis_name: Any, *, axis_index_groups: Any = None) -> T:
 
     x                  a tree of arrays.
     axis_name          the axis' name, or a tuple of names.
-    axis_index_groups  compares only within these groups of positions, all of one size.
+    axis_index_groups  compares only within these groups of positions.
 
-    Raises NameError for a name that is not bound; ValueError for groups of other kinds.
+    Raises NameError for a name that is not bound; ValueError for groups that do not have each position once.
 
     >>> print(lamina.vmap(lambda x: x - lax.pmin(x, 'i'), axis_name='i')(jnp.array([3, 5, 4])))
     [0 2 1]
@@ -129,7 +130,7 @@ def _extremum(
 ) -> Any:
     dims = [n for n in names_in(axis_name) if isinstance(n, int)]
     names = bound_names(tuple(n for n in names_in(axis_name) if not isinstance(n, int)), what)
-    groups = read_groups(what, names, index_groups)
+    groups = read_groups(what, names, index_groups, uneven=True)
 
     def one(leaf: Any) -> Any:
         if dims:
@@ -191,7 +192,7 @@ def _reduction(
     ) -> Any:
         (x,), (d,) = args, dims
         if axis_index_groups is not None:
-            per_group = reduce(in_groups(x, d, axis, axis_index_groups), (1,))
+            per_group = reduced_groups(x, d, axis, axis_index_groups, reduce)
             return for_each_member(per_group, axis, axis_index_groups), 0
         x = repeat(x, axis.size) if d is None else reduce(x, (d,))
         rest = tuple(n for n in axes if n != axis.name)

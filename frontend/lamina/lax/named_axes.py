@@ -6,7 +6,7 @@ and the axis that is eliminated.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,9 +35,9 @@ def bound_names(axis_name: Any, function: str) -> tuple[Any, ...]:
     return names
 
 
-def read_groups(what: str, names: Sequence[Any], groups: Any) -> Groups:
-    """axis_index_groups as tuples; ValueError where they are not of one size. Over several names they are of
-    positions along all of these, the last of which varies fastest."""
+def read_groups(what: str, names: Sequence[Any], groups: Any, uneven: bool = False) -> Groups:
+    """axis_index_groups as tuples; ValueError where they are not of one size, unless they may be `uneven`. Over
+    several names they are of positions along all of these, the last of which varies fastest."""
     if groups is None:
         return None
     read = tuple(tuple(int(i) for i in group) for group in groups)
@@ -47,9 +47,14 @@ def read_groups(what: str, names: Sequence[Any], groups: Any) -> Groups:
             f"[{what}] axis_index_groups must name each of the {size} indices of axis "
             f"{', '.join(map(repr, names))} once, got {read}"
         )
-    if len({len(group) for group in read}) > 1:
+    if not uneven and are_uneven(read):
         raise ValueError(f"[{what}] axis_index_groups must all be of one size, got {read}")
     return read
+
+
+def are_uneven(groups: Groups) -> bool:
+    """Whether groups are of different sizes."""
+    return groups is not None and len({len(group) for group in groups}) > 1
 
 
 def group_size(names: Sequence[Any], groups: Groups) -> int:
@@ -100,13 +105,33 @@ def take(x: Any, lanes: Sequence[int]) -> Any:
 
 def in_groups(x: Any, dim: int | None, axis: Axis, groups: tuple[tuple[int, ...], ...]) -> Any:
     """The batch as [group, member, ...]."""
+    _check_covered(axis, groups)
+    lanes = [i for group in groups for i in group]
+    front = take(at_front(x, dim, axis.size), lanes)
+    return lax.reshape(front, (len(groups), len(groups[0]), *np.shape(front)[1:]))
+
+
+def reduced_groups(
+    x: Any,
+    dim: int | None,
+    axis: Axis,
+    groups: tuple[tuple[int, ...], ...],
+    reduce: Callable[[Any, Sequence[int]], Any],
+) -> Any:
+    """What the members of each group of a batch come to: [group, ...]."""
+    if not are_uneven(groups):
+        return reduce(in_groups(x, dim, axis, groups), (1,))
+    _check_covered(axis, groups)
+    front = at_front(x, dim, axis.size)
+    each = [reduce(take(front, group), (0,)) for group in groups]
+    return lax.concatenate([lax.expand_dims(one, (0,)) for one in each], 0)
+
+
+def _check_covered(axis: Axis, groups: tuple[tuple[int, ...], ...]) -> None:
     if sum(map(len, groups)) != axis.size:
         raise NotImplementedError(
             f"axis_index_groups over several axes, of which vmap maps over {axis.name!r}, are not supported"
         )
-    lanes = [i for group in groups for i in group]
-    front = take(at_front(x, dim, axis.size), lanes)
-    return lax.reshape(front, (len(groups), len(groups[0]), *np.shape(front)[1:]))
 
 
 def for_each_member(x: Any, axis: Axis, groups: tuple[tuple[int, ...], ...]) -> Any:

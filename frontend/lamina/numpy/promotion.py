@@ -342,7 +342,7 @@ def concrete_or_error(x: Any, message: str) -> np.ndarray:
     from lamina.errors import ConcretizationTypeError
 
     if isinstance(x, Tracer):
-        value = x.concrete()
+        value = x.asked()
         if value is None:
             raise ConcretizationTypeError(x, message)
         x = value

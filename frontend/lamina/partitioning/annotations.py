@@ -21,6 +21,7 @@ class Annotations:
     def __init__(self, requested: RequestedShardings) -> None:
         self._requested, self._grid = requested, grid_of(requested.meshes)
         self._symbol = ""
+        self._groups = 0
 
     def declare(self, module: Any) -> None:
         """Write the mesh into a module (a ModuleContext)."""
@@ -107,6 +108,12 @@ class Annotations:
             return x
         attribute = self._attribute(place, x.type.rank, module.manual_axes)
         return sdy.sharding_constraint(x, attribute)
+
+    def group(self, values: Sequence[ir.Value]) -> None:
+        """Values that are to lie alike."""
+        for x in values:
+            sdy.sharding_group(x, self._groups)
+        self._groups += 1
 
     def manual(
         self,

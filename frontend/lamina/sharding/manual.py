@@ -16,7 +16,8 @@ from lamina.core import axes
 from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr, DebugInfo, close_jaxpr, convert_constvars
 from lamina.core.placed import WHOLE, Placed, sums
-from lamina.interpreters.staging import trace_to_jaxpr
+from lamina.core.trace import set_current_trace
+from lamina.interpreters.staging import AtHand, trace_to_jaxpr
 from lamina.sharding.mesh import AbstractMesh, AxisType
 from lamina.sharding.shardings import NamedSharding
 from lamina.sharding.spec import PartitionSpec
@@ -54,11 +55,16 @@ class Manual:
             _state.inside, _state.manual = outer, around
 
     def trace(
-        self, fun: Callable[..., Sequence[Any]], avals: Sequence[ShapedArray], what: str = "on_mesh"
+        self,
+        fun: Callable[..., Sequence[Any]],
+        avals: Sequence[ShapedArray],
+        what: str = "on_mesh",
+        at_hand: AtHand | None = None,
     ) -> tuple[ClosedJaxpr, list[Any]]:
         """The jaxpr of a flat function of blocks, with what it closes over as leading inputs."""
+        info = DebugInfo(what, getattr(fun, "__name__", what))
         with self.bound():
-            closed = trace_to_jaxpr(fun, avals, DebugInfo(what, getattr(fun, "__name__", what)))
+            closed = trace_to_jaxpr(fun, avals, info, at_hand)
         return close_jaxpr(convert_constvars(closed.jaxpr)), closed.consts
 
     def block_type(self, aval: ShapedArray, spec: PartitionSpec) -> ShapedArray:
@@ -117,6 +123,18 @@ class _State(threading.local):
 
 
 _state = _State()
+
+
+@contextmanager
+def outside() -> Iterator[None]:
+    """A block that runs as outside of the bodies around it."""
+    old = dict(_state.__dict__)
+    _state.__dict__.clear()
+    try:
+        with axes.none_bound(), set_current_trace(None):
+            yield
+    finally:
+        _state.__dict__.update(old)
 
 
 def inside() -> Manual | None:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lamina.control_flow.residuals import forward_inputs, gather_residuals
+from lamina.control_flow.residuals import forward_inputs, gather_residuals, hoist_consts
 from lamina.control_flow.varying import as_given, retyped
 from lamina.core import axes
 from lamina.core.avals import NOWHERE
@@ -169,7 +169,8 @@ def _impl(*args: Any, jaxpr: ClosedJaxpr, on: Manual, in_specs: Specs, out_specs
     return eval_trace().run_jaxpr(program, "shard_map", args)
 
 
-# Memories of what was made of a body: the mesh and its axes are part of each key.
+# Memories of what was made of a body: the mesh and its axes are part of each key. A body closes over nothing: the
+# constants that rules bring into one come last here, and are its first operands.
 _jvp_body = cache_on_jaxpr(lambda closed, on, nonzero: _under(on, jvp_jaxpr, closed, nonzero))
 _batched_body = cache_on_jaxpr(
     lambda closed, on, n, batched: _under(on, batch_jaxpr, closed, n, batched)
@@ -179,25 +180,29 @@ _batched_body = cache_on_jaxpr(
 def _under(on: Manual, transform: Callable[..., Any], *args: Any) -> Any:
     with on.bound():
         closed, which = transform(*args, False)
-    return _without_consts(closed), tuple(which)
+    closed, consts = hoist_consts(closed)
+    return closed, tuple(which), consts
 
 
-def _without_consts(closed: ClosedJaxpr) -> ClosedJaxpr:
-    assert not closed.consts, "a body closes over nothing"
-    return closed
+def _whole(consts: Sequence[Any]) -> Specs:
+    """The specs of constants: every device has them."""
+    return (PartitionSpec(),) * len(consts)
 
 
 def _jvp(
     primals: Any, tangents: Any, *, jaxpr: ClosedJaxpr, on: Manual, in_specs: Specs, out_specs: Specs
 ) -> Any:  # fmt: skip
     nonzero = tuple(type(t) is not Zero for t in tangents)
-    both, nonzero_out = _jvp_body(jaxpr, on, nonzero)
+    both, nonzero_out, consts = _jvp_body(jaxpr, on, nonzero)
     outs = shard_map_p.bind(
+        *consts,
         *primals,
         *(t for t in tangents if type(t) is not Zero),
         jaxpr=both,
         on=on,
-        in_specs=in_specs + tuple(s for s, nz in zip(in_specs, nonzero, strict=True) if nz),
+        in_specs=_whole(consts)
+        + in_specs
+        + tuple(s for s, nz in zip(in_specs, nonzero, strict=True) if nz),
         out_specs=out_specs + tuple(s for s, nz in zip(out_specs, nonzero_out, strict=True) if nz),
     )
     given = iter(outs[len(out_specs) :])
@@ -212,7 +217,8 @@ def _jvp(
 @cache_on_jaxpr
 def _split(closed: ClosedJaxpr, on: Manual, unknown: tuple[bool, ...]) -> Any:
     """The known and the unknown half. Residuals that are no inputs get a leading dimension, which
-    is split over the mesh: each device keeps its own. The specs of all residuals come last."""
+    is split over the mesh: each device keeps its own. Last come the specs of all residuals, and the constants of
+    both halves."""
     from lamina import lax
 
     with on.bound():
@@ -229,27 +235,28 @@ def _split(closed: ClosedJaxpr, on: Manual, unknown: tuple[bool, ...]) -> Any:
         return jaxpr_as_fun(rest)(*own, *args[len(which) :])
 
     specs = tuple(map(on.each, known.out_avals[n_known:]))
-    known, _ = on.trace(stacking, known.in_avals)
+    known, known_consts = on.trace(stacking, known.in_avals)
     avals = [
         a.with_axis(0, 1) if w is None else a
         for a, w in zip(rest.in_avals[: len(which)], which, strict=True)
     ]
-    rest, _ = on.trace(unstacking, avals + rest.in_avals[len(which) :])
-    return known, rest, tuple(out_unknown), which, specs
+    rest, rest_consts = on.trace(unstacking, avals + rest.in_avals[len(which) :])
+    return known, rest, tuple(out_unknown), which, specs, (known_consts, rest_consts)
 
 
 def _partial_eval(trace: Any, args: Any, params: dict[str, Any]) -> list[Any]:
     on, in_specs, out_specs = (params[k] for k in ("on", "in_specs", "out_specs"))
     unknown = tuple(trace.is_unknown(x) for x in args)
-    known, rest, out_unknown, which, own_specs = _split(params["jaxpr"], on, unknown)
+    known, rest, out_unknown, which, own_specs, consts = _split(params["jaxpr"], on, unknown)
     known_args = [x for x, u in zip(args, unknown, strict=True) if not u]
     known_specs = tuple(s for s, u in zip(in_specs, unknown, strict=True) if not u)
     known_out = tuple(s for s, u in zip(out_specs, out_unknown, strict=True) if not u)
     outs = shard_map_p.bind(
+        *consts[0],
         *known_args,
         jaxpr=known,
         on=on,
-        in_specs=known_specs,
+        in_specs=_whole(consts[0]) + known_specs,
         out_specs=known_out + own_specs,
     )
     n = len(known_out)
@@ -260,11 +267,12 @@ def _partial_eval(trace: Any, args: Any, params: dict[str, Any]) -> list[Any]:
         residual_specs = tuple(next(own) if w is None else known_specs[w] for w in which)
         later = trace.emit(
             shard_map_p,
-            [*residuals, *(x for x, u in zip(args, unknown, strict=True) if u)],
+            [*consts[1], *residuals, *(x for x, u in zip(args, unknown, strict=True) if u)],
             dict(
                 jaxpr=rest,
                 on=on,
-                in_specs=residual_specs
+                in_specs=_whole(consts[1])
+                + residual_specs
                 + tuple(s for s, u in zip(in_specs, unknown, strict=True) if u),
                 out_specs=tuple(s for s, u in zip(out_specs, out_unknown, strict=True) if u),
             ),
@@ -292,7 +300,7 @@ def _transposed(
         for aval, spec in zip(backward.out_avals, result_specs, strict=True):
             assert aval.mat.unreduced == spec.reduced
             assert aval.vma - frozenset(on.unnamed(spec)) == aval.vma, "a cotangent is not summed"
-        return _without_consts(backward), given
+        return *hoist_consts(backward), given
     n = len(linear) - sum(linear)
     ct_specs = [s for s, nz in zip(out_specs, nonzero, strict=True) if nz]
 
@@ -308,7 +316,7 @@ def _transposed(
             for x, s in zip(outs, result_specs, strict=True)
         ]
 
-    return on.trace(fun, backward.in_avals)[0], given
+    return *on.trace(fun, backward.in_avals), given
 
 
 def _shared(ct: Any, on: Manual, spec: PartitionSpec) -> Any:
@@ -323,14 +331,16 @@ def _transpose(
 ) -> list[Any]:
     linear = tuple(is_undefined_primal(x) for x in args)
     nonzero = tuple(type(ct) is not Zero for ct in cts)
-    backward, given = _transposed(jaxpr, on, in_specs, out_specs, linear, nonzero)
+    backward, consts, given = _transposed(jaxpr, on, in_specs, out_specs, linear, nonzero)
     outs = iter(
         shard_map_p.bind(
+            *consts,
             *(x for x, lin in zip(args, linear, strict=True) if not lin),
             *(ct for ct in cts if type(ct) is not Zero),
             jaxpr=backward,
             on=on,
-            in_specs=tuple(s for s, lin in zip(in_specs, linear, strict=True) if not lin)
+            in_specs=_whole(consts)
+            + tuple(s for s, lin in zip(in_specs, linear, strict=True) if not lin)
             + tuple(s.of_cotangent() for s, nz in zip(out_specs, nonzero, strict=True) if nz),
             out_specs=tuple(s.of_cotangent() for s, g in zip(in_specs, given, strict=True) if g),
         )
@@ -353,7 +363,7 @@ def _batching(
         avals = zip(jaxpr.in_avals, batched, strict=True)
         with on.bound():
             jaxpr = retyped(jaxpr, [a.vma.union(over) if b else a.vma for a, b in avals])
-    closed, out_batched = _batched_body(jaxpr, on, local, batched)
+    closed, out_batched, consts = _batched_body(jaxpr, on, local, batched)
 
     def with_batch(specs: Specs, which: Sequence[bool]) -> Specs:
         return tuple(
@@ -362,10 +372,11 @@ def _batching(
         )
 
     outs = shard_map_p.bind(
+        *consts,
         *moved,
         jaxpr=closed,
         on=on,
-        in_specs=with_batch(in_specs, batched),
+        in_specs=_whole(consts) + with_batch(in_specs, batched),
         out_specs=with_batch(out_specs, out_batched),
     )
     return outs, [0 if b else None for b in out_batched]

@@ -76,6 +76,8 @@ def pmap(
     check_callable(fun)
     if global_arg_shapes is not None:
         raise NotImplementedError("pmap: global_arg_shapes are for several processes")
+    if devices is not None and len(devices) == 0:
+        raise ValueError("'devices' argument to pmap must be non-empty, or None.")
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     name = _UNNAMED if axis_name is None else axis_name
     static = (
@@ -109,7 +111,9 @@ def pmap(
         )  # fmt: skip
 
     update_wrapper(pmapped, fun)
-    return jit(pmapped, static_argnums=static or None, donate_argnums=donate_argnums)
+    wrapped = jit(pmapped, static_argnums=static or None, donate_argnums=donate_argnums)
+    wrapped.__wrapped__ = fun
+    return wrapped
 
 
 def _mesh_devices(devices: Sequence[Any] | None, backend: str | None) -> list[Any]:

@@ -15,6 +15,7 @@ from lamina.core.tracebacks import api_boundary
 from lamina.core.wrapping import named_place
 from lamina.jit.function import jit
 from lamina.lax.collective_sums import spread
+from lamina.sharding.body_values import body_values
 from lamina.sharding.manual import Manual, check_not_inside, inside
 from lamina.sharding.mesh import AbstractMesh, Mesh, get_mesh
 from lamina.sharding.on_mesh import shard_map_p
@@ -286,7 +287,7 @@ def _apply(
         return [spread(x, s.names()) for x, s in zip(flat_out, result_specs, strict=True)]
 
     flat.__name__ = name
-    closed, consts = on.trace(flat, blocks, "shard_map")
+    closed, consts = on.trace(flat, blocks, "shard_map", body_values(on, specs, leaves))
     out_tree, result_specs, paths = out
     specs = [PartitionSpec()] * len(consts) + specs
     _check_ranks(name, closed.out_avals, result_specs, paths)

@@ -62,7 +62,7 @@ def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str
     3
     """
     if isinstance(val, Tracer):
-        value = val.concrete()
+        value = val.asked()
         if value is None:
             raise ConcretizationTypeError(val, context)
         val = value
