@@ -196,3 +196,13 @@ def test_a_warm_start_partitions_nothing(tmp_path, monkeypatch, capfd) -> None:
         said = capfd.readouterr().err
         assert f"lamina: {wanted} " in said and said.count("\n") == 1
         assert out.sharding == NamedSharding(_mesh(), P("x"))
+
+
+def test_a_program_that_a_new_context_begins_with(monkeypatch) -> None:
+    """After many programs the compiler's memory of attributes is made anew, which takes Shardy's, too."""
+    from lamina.dialects import context
+
+    monkeypatch.setattr(context, "_MOST_KEPT_BYTES", 0)
+    place = NamedSharding(auto_mesh((4,), ("x",)), P("x"))
+    x = lamina.device_put(np.arange(8.0, dtype=np.float32), place)
+    np.testing.assert_array_equal(lamina.jit(lambda x: x * 3 - 1)(x), np.arange(8.0) * 3 - 1)

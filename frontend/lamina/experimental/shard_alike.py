@@ -57,7 +57,7 @@ def _batching(args: Any, dims: Any) -> tuple[list[Any], list[int]]:
     return shard_alike_p.bind(*moved), [to, to]
 
 
-shard_alike_p = Primitive(
+shard_alike_p: Primitive = Primitive(
     "shard_alike",
     multiple_results=True,
     abstract_eval=lambda x, y: [x, y],

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import field
 from types import CodeType
 from typing import Any
@@ -282,7 +283,7 @@ def lower_module(
     """
     ctx = mlir_context.context_for_program()
     hoisted = list(consts_as_args) or [False] * len(closed.consts)
-    with ctx, ir.Location.unknown():
+    with ctx, ir.Location.unknown(), nullcontext() if annotations is None else annotations.allowed(ctx):
         module = ir.Module.create(ir.Location.unknown())
         module.operation.attributes["sym_name"] = ir.StringAttr.get(name)
         if num_partitions > 1:

@@ -65,14 +65,10 @@ class Plan(Record, frozen=False):
             callbacks=callbacks,
         )
         if self.requested is not None:
-            from lamina.dialects.builders.shardings import allowed
-            from lamina.dialects.context import context
             from lamina.partitioning.annotations import Annotations
 
-            with allowed(context()):
-                module = lower(
-                    num_partitions=self.requested.mesh.size, annotations=Annotations(self.requested)
-                )
+            annotations = Annotations(self.requested)
+            module = lower(num_partitions=self.requested.mesh.size, annotations=annotations)
         else:
             module = lower(num_partitions=1 if self.local is None else self.local.mesh.size)
         self.callbacks = tuple(callbacks)

@@ -23,6 +23,9 @@ class Annotations:
         self._symbol = ""
         self._groups = 0
 
+    allowed = staticmethod(sdy.allowed)
+    """A block in which a context takes Shardy's ops."""
+
     def declare(self, module: Any) -> None:
         """Write the mesh into a module (a ModuleContext)."""
         self._symbol = module.fresh_name("mesh")

@@ -111,7 +111,7 @@ def pmap(
         )  # fmt: skip
 
     update_wrapper(pmapped, fun)
-    wrapped = jit(pmapped, static_argnums=static or None, donate_argnums=donate_argnums)
+    wrapped: Any = jit(pmapped, static_argnums=static or None, donate_argnums=donate_argnums)
     wrapped.__wrapped__ = fun
     return wrapped
 
