@@ -49,7 +49,7 @@ def conv_dimension_numbers(
     lhs, rhs, out = dimension_numbers
     for spec, letters, what in ((lhs, "NC", "lhs"), (rhs, "OI", "rhs"), (out, "NC", "result")):
         if len(spec) != rank or len(set(spec)) != rank or not set(letters) <= set(spec):
-            raise ValueError(
+            raise TypeError(
                 f"convolution dimension_numbers for {what} must be {rank} distinct letters with "
                 f"{letters[0]} and {letters[1]} among them, got {spec!r}"
             )

@@ -82,14 +82,17 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     axis      counted from the end where negative.
     keepdims  whether the axis stays, with size 1.
 
-    Raises ValueError where index or axis is out of range.
+    Raises IndexError where there is no such index, ValueError where there is no such axis.
 
     >>> print(lax.index_in_dim(jnp.arange(6).reshape(2, 3), -1, axis=1, keepdims=False))
     [2 5]
     """
     shape = np.shape(operand)
     axis = canonical_axis("index_in_dim", axis, len(shape))
-    index = canonical_axis("index_in_dim", index, shape[axis])
+    size = shape[axis]
+    if not -size <= index < size:
+        raise IndexError(f"index_in_dim: index {index} is out of bounds for axis {axis} with size {size}")
+    index %= size
     out = slice_in_dim(operand, index, index + 1, 1, axis)
     return out if keepdims else lax.squeeze(out, (axis,))
 

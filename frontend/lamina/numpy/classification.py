@@ -9,6 +9,7 @@ import numpy as np
 from lamina import lax
 from lamina.core import dtypes
 from lamina.core.trace import get_aval
+from lamina.lax.convert import convert as convert_weakly
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import asarray, full_like
 from lamina.numpy.promotion import (
@@ -26,6 +27,11 @@ from lamina.numpy.promotion import (
 
 def _all(x: ArrayLike, value: bool) -> Array:
     return full_like(x, value, dtype=bool)
+
+
+def _strong(x: Any) -> Any:
+    """Booleans that are not weak, whatever they were found from."""
+    return convert(x, np.dtype(bool))
 
 
 def isnan(x: ArrayLike, /) -> Array:
@@ -52,7 +58,7 @@ def isinf(x: ArrayLike, /) -> Array:
     dtype = get_aval(x).dtype
     if dtype.kind == "c":
         return lax.bitwise_or(isinf(lax.real(x)), isinf(lax.imag(x)))
-    return _isinf(x) if dtypes.is_float(dtype) else _all(x, False)
+    return _strong(_isinf(x)) if dtypes.is_float(dtype) else _all(x, False)
 
 
 @compiled
@@ -91,7 +97,7 @@ def _is_infinity(name: str, x: ArrayLike, value: float) -> Array:
     dtype = get_aval(x).dtype
     if dtype.kind == "c":
         raise ValueError(f"{name} is not well defined for complex-valued inputs")
-    return lax.eq(x, literal(x, value)) if dtypes.is_float(dtype) else _all(x, False)
+    return _strong(lax.eq(x, literal(x, value))) if dtypes.is_float(dtype) else _all(x, False)
 
 
 def isfinite(x: ArrayLike, /) -> Array:
@@ -118,8 +124,10 @@ def isreal(x: ArrayLike) -> Array:
     [True, False]
     """
     check_arraylike("isreal", x)
-    if get_aval(x).dtype.kind != "c":
-        return _all(x, True)
+    aval = get_aval(x)
+    if aval.dtype.kind != "c":
+        out = _all(x, True)
+        return convert_weakly(out, out.dtype, True) if aval.weak_type else out
     part = lax.imag(x)
     return lax.eq(part, literal(part, 0))
 
@@ -150,8 +158,8 @@ def signbit(x: ArrayLike, /) -> Array:
     if dtype == np.bool_ or dtypes.is_unsigned(dtype):
         return _all(x, False)
     if dtypes.is_integer(dtype):
-        return lax.lt(x, literal(x, 0))
-    return _signbit(x)
+        return _strong(lax.lt(x, literal(x, 0)))
+    return _strong(_signbit(x))
 
 
 @compiled

@@ -213,6 +213,11 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
 
 
 
+def _count(n: Any) -> int:
+    """A number of rows, which must be an integer: NumPy would round others up."""
+    return operator.index(n)
+
+
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The row and column indices of the lower triangle of an n x m array.
 
@@ -223,7 +228,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     >>> [i.tolist() for i in jnp.tril_indices(2)]
     [[0, 1, 1], [0, 0, 1]]
     """
-    rows, columns = np.tril_indices(n, k, m)
+    rows, columns = np.tril_indices(_count(n), k, m)
     return _index_arrays(rows, columns)
 
 
@@ -238,7 +243,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     >>> [i.tolist() for i in jnp.triu_indices(2)]
     [[0, 0, 1], [0, 1, 1]]
     """
-    rows, columns = np.triu_indices(n, k, m)
+    rows, columns = np.triu_indices(_count(n), k, m)
     return _index_arrays(rows, columns)
 
 

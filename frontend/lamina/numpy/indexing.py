@@ -306,6 +306,8 @@ def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = 
     a = asarray(a)
     # An ndarray's elements are known.
     indices = indices if isinstance(indices, np.ndarray) else asarray(indices)
+    if indices.dtype == np.bool_:  # no mask here: the elements 0 and 1
+        indices = indices.astype(np.int32)
     if not dtypes.is_integer(indices.dtype):
         raise ValueError(f"take: indices must have an integer type, got {indices.dtype.name}: .astype(int)")
     if mode == "raise":

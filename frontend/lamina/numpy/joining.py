@@ -201,12 +201,26 @@ def block(arrays: Any) -> Array:
 
     arrays  an array, or lists of equal depth of arrays
 
+    ValueError where lists are empty, of unequal depth or tuples.
+
     >>> jnp.block([[jnp.ones((1, 1)), jnp.zeros((1, 2))]]).tolist()
     [[1.0, 0.0, 0.0]]
     """
 
     def depth(x: Any) -> int:
-        return 1 + max(map(depth, x), default=0) if isinstance(x, list) else 0
+        if isinstance(x, tuple):
+            raise ValueError(f"{library}.numpy.block does not allow tuples, got {x}: make a list of it")
+        if not isinstance(x, list):
+            return 0
+        if not x:
+            raise ValueError("block: lists cannot be empty")
+        depths = {depth(item) for item in x}
+        if len(depths) > 1:
+            raise ValueError(
+                f"Mismatched list depths in {library}.numpy.block: items of one list have {sorted(depths)} "
+                "lists in them; write [[a], [b]] for a above b"
+            )
+        return 1 + depths.pop()
 
     levels = depth(arrays)
 
@@ -217,8 +231,6 @@ def block(arrays: Any) -> Array:
 
     def build(x: Any, level: int) -> Array:
         if isinstance(x, list):
-            if not x:
-                raise ValueError("block: lists cannot be empty")
             return concatenate([build(item, level - 1) for item in x], -level)
         x = asarray(x)
         return lax.reshape(x, (1,) * (ndim - len(x.shape)) + x.shape)

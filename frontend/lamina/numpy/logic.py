@@ -102,7 +102,7 @@ def truth(x: ArrayLike) -> Any:
 
 def _truths(name: str, *args: ArrayLike) -> list[Any]:
     check_arraylike(name, *args)
-    return promote_shapes(name, *(convert(truth(x), np.dtype(bool)) for x in args))
+    return promote_shapes(name, *map(truth, args))
 
 
 def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
@@ -142,7 +142,8 @@ def logical_not(x: ArrayLike, /) -> Array:
     >>> jnp.logical_not(jnp.array([1, 0])).tolist()
     [False, True]
     """
-    return lax.bitwise_not(*_truths("logical_not", x))
+    check_arraylike("logical_not", x)
+    return lax.bitwise_not(truth(x))
 
 
 # ---- bits --------------------------------------------------------------------------------------

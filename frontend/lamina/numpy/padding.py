@@ -227,6 +227,8 @@ def _pad_statistic(array: Array, widths: Widths, mode: str, length: Any) -> Arra
         if before or after:
             _edges(array, axis)
         counts = (n, n) if lengths is None else [min(int(k), n) for k in lengths[axis]]
+        if any(width and not count for width, count in zip((before, after), counts, strict=True)):
+            raise ValueError(f"pad: stat_length of 0 yields no value for padding axis {axis} by its {mode}")
         parts = [array]
         for width, part, at in (
             (before, lax.slice_in_dim(array, 0, counts[0], axis=axis), 0),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 import operator
+from collections.abc import Sequence
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -37,9 +38,15 @@ def _vectors(name: str, inexact: bool, *args: ArrayLike) -> list[Array]:
     check_arraylike(name, *args)
     arrays = [asarray(x) for x in (promote_inexact if inexact else promote_dtypes)(*args)]
     for x in arrays:
-        if len(x.shape) != 1:
-            raise ValueError(f"{name} takes vectors of coefficients, got shape {tuple(x.shape)}")
+        _check_vector(name, x.shape)
     return arrays
+
+
+def _check_vector(name: str, shape: Sequence[int]) -> None:
+    if len(shape) != 1:
+        kind = ValueError if shape else TypeError  # as len() of a number is one
+        hint = "" if shape else f": for a constant, {library}.numpy.array([c])"
+        raise kind(f"{name} takes vectors of coefficients, got shape {tuple(shape)}{hint}")
 
 
 def _trimmed(x: Array) -> Array:
@@ -174,6 +181,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
         k = asarray(k)
     check_arraylike("polyint", p, k)
     p, constants = map(asarray, promote_inexact(p, k))
+    _check_vector("polyint", p.shape)
     if m < 0:
         raise ValueError("Order of integral must be positive (see polyder)")
     constants = constants.reshape(1) if constants.ndim == 0 else constants
@@ -264,7 +272,8 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     >>> sorted(round(x, 3) for x in jnp.roots(jnp.array([1.0, -3.0, 2.0])).real.tolist())
     [1.0, 2.0]
     """
-    (p,) = _vectors("roots", True, p)
+    check_arraylike("roots", p)
+    (p,) = _vectors("roots", True, asarray(p).reshape(1) if np.ndim(p) == 0 else p)
     if p.shape[0] < 2:
         return lax.full((0,), 0, dtypes.complex_dtype(p.dtype))
     if not strip_zeros:

@@ -257,7 +257,7 @@ def all(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
     >>> jnp.all(jnp.array([True, False]))
     Array(False, dtype=bool)
     """
-    x = truth(prepared("all", a, out))
+    x = convert(truth(prepared("all", a, out)), np.dtype(bool))
     return _reduce("all", lax.reduce_and, x, axis, keepdims, where, True)
 
 
@@ -273,7 +273,7 @@ def any(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
     >>> jnp.any(jnp.array([[0, 0], [0, 5]]), axis=1).tolist()
     [False, True]
     """
-    x = truth(prepared("any", a, out))
+    x = convert(truth(prepared("any", a, out)), np.dtype(bool))
     return _reduce("any", lax.reduce_or, x, axis, keepdims, where, False)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from lamina import lax
 from lamina.core import dtypes
 from lamina.core.library import library
+from lamina.core.trace import get_aval
 from lamina.core.trace import Tracer
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import as_shape, asarray, astype_array
@@ -265,8 +266,9 @@ def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: Any = None, right: 
         raise ValueError("xp and fp must be one-dimensional arrays of equal size")
     x, xp = promote_inexact(x, xp)
     (fp,) = promote_inexact(fp)
-    if dtypes.is_complex(x.dtype):
-        raise ValueError(f"interp: x and xp must be real, got {x.dtype.name}")
+    dtype = get_aval(x).dtype
+    if dtypes.is_complex(dtype):
+        raise ValueError(f"interp: x and xp must be real, got {dtype.name}")
     if period is not None and np.ndim(period) != 0:
         raise ValueError(f"interp: period must be a scalar, got an array of shape {np.shape(period)}")
     extra = {

@@ -8,6 +8,7 @@ from typing import Any, overload
 import numpy as np
 
 from lamina import lax
+from lamina.core import dtypes
 from lamina.core.library import library
 from lamina.core.trace import get_aval
 from lamina.numpy._eager import compiled
@@ -89,9 +90,7 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
     condlist = arrays[: len(condlist)]
     *choices, out = promote_dtypes(*arrays[len(condlist) :])
     for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
-        if get_aval(condition).dtype != np.bool_:
-            raise TypeError(f"select conditions must be boolean, got {get_aval(condition).dtype}")
-        out = pick(condition, choice, out)
+        out = pick(truth(condition), choice, out)
     return out
 
 
@@ -113,6 +112,8 @@ def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") ->
     a, *values = check_arraylike("choose", a, *choices)
     values = promote_dtypes(*values)
     count = len(values)
+    if not (dtypes.is_integer(have := get_aval(a).dtype) or have == np.bool_):
+        raise ValueError(f"choose: a must be integers, the numbers of choices, got {have}: .astype(int)")
     index = convert(a, np.dtype(np.int32))
     if mode == "raise":
         known = concrete_or_error(index, "The index must be known for choose with mode='raise'.")

@@ -87,6 +87,8 @@ def unique(
         at = canonical_axis(axis, len(x.shape))
         front = moveaxis(x, at, 0)
         rows, shape = lax.reshape(front, (front.shape[0], _rest(front))), front.shape
+    if size and not rows.shape[0] and fill_value is None:
+        raise ValueError(f"unique: an empty input has no element to fill size={size} with: pass fill_value")
     if dtypes.is_complex(rows.dtype):  # those with a NaN in one part are NaN, and are sorted as that
         rows = pick(lax.ne(rows, rows), literal(rows, np.nan), rows)
     order, first = _groups(rows, equal_nan=bool(equal_nan))
@@ -235,6 +237,9 @@ def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: Any =
 
 
 # ---- of two arrays -----------------------------------------------------------------------------
+_ISIN_METHODS = ("auto", "compare_all", "binary_search", "sort")
+
+
 def isin(element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = False,
          invert: bool = False, *, method: str = "auto") -> Array:  # fmt: skip
     """For each element whether it is among test_elements.
@@ -243,14 +248,16 @@ def isin(element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = Fal
     test_elements  an array
     assume_unique  without effect on the result
     invert         whether to tell which are not
-    method         without effect on the result
+    method         "auto", "compare_all", "binary_search" or "sort", without effect on the result
 
     >>> jnp.isin(jnp.array([1, 2, 3]), jnp.array([2, 5])).tolist()
     [False, True, False]
     """
     check_arraylike("isin", element, test_elements)
+    if method not in _ISIN_METHODS:
+        raise ValueError(f"isin: method={method!r} is not one of {', '.join(map(repr, _ISIN_METHODS))}")
     x, tests = (asarray(a) for a in promote_dtypes(element, test_elements))
-    out = _isin(x, ravel(tests))
+    out = convert(_isin(x, ravel(tests)), np.dtype(bool))
     return lax.bitwise_not(out) if invert else out
 
 

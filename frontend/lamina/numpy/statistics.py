@@ -169,6 +169,8 @@ def _weights_of_observations(x: Array, fweights: Any, aweights: Any) -> Any:
         w = asarray(w)
         if len(w.shape) != 1 or w.shape[0] != x.shape[1]:
             raise RuntimeError(f"cov: {name} must be a vector of one entry for each observation")
+        if name == "fweights" and not dtypes.is_integer(w.dtype):
+            raise TypeError(f"cov: fweights must be integers, got {w.dtype}: pass others as aweights")
         w = convert(w, dtypes.real_dtype(x.dtype))
         weights = w if weights is None else lax.mul(weights, w)
     return weights

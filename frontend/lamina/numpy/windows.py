@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,7 +14,7 @@ from lamina.numpy.promotion import Array, ArrayLike, concrete_or_error, convert,
 
 
 def _size(name: str, M: int) -> int:
-    n = operator.index(concrete_or_error(M, f"M argument of {library}.numpy.{name}")[()])
+    n = int(concrete_or_error(M, f"M argument of {library}.numpy.{name}"))  # a float's fraction is cut off
     if n < 0:
         raise ValueError(f"{name}: the number of samples must be non-negative, got {n}")
     return n
