@@ -101,7 +101,7 @@ def test_what_does_not_fit_is_said():
         (lambda: sparse.bcoo_squeeze(S, dimensions=(0,)), ValueError, "squeeze"),
         (lambda: sparse.bcoo_broadcast_in_dim(S, shape=(3, 5), broadcast_dimensions=(0, 1)), ValueError, "broadcast"),
         (lambda: sparse.bcoo_extract(S, Y), ValueError, "shape mismatch"),
-        (lambda: sparse.random_bcoo(lamina.random.key(0), (2, 2), nse=5), ValueError, "4 elements"),
+        (lambda: sparse.random_bcoo(lamina.random.key(0), (2, 2), nse=5), ValueError, "4 places"),
     ):
         with pytest.raises(error, match=text):
             call()

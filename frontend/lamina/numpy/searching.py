@@ -15,8 +15,7 @@ import numpy as np
 from lamina import lax
 from lamina.core import dtypes
 from lamina.core.library import library
-from lamina.core.trace import get_aval
-from lamina.core.trace import Tracer
+from lamina.core.trace import Tracer, get_aval
 from lamina.numpy._eager import compiled
 from lamina.numpy.creation import as_shape, asarray, astype_array
 from lamina.numpy.logic import truth

@@ -6,6 +6,7 @@ from lamina.experimental.sparse.base import JAXSparse as JAXSparse
 from lamina.experimental.sparse.base import SparseEfficiencyError as SparseEfficiencyError
 from lamina.experimental.sparse.base import SparseEfficiencyWarning as SparseEfficiencyWarning
 from lamina.experimental.sparse.bcoo import BCOO as BCOO
+from lamina.experimental.sparse.bcoo import bcoo_eliminate_zeros as bcoo_eliminate_zeros
 from lamina.experimental.sparse.bcoo import bcoo_fromdense as bcoo_fromdense
 from lamina.experimental.sparse.bcoo import bcoo_reduce_sum as bcoo_reduce_sum
 from lamina.experimental.sparse.bcoo import bcoo_sort_indices as bcoo_sort_indices
@@ -39,6 +40,7 @@ from lamina.experimental.sparse.derivatives import jacfwd as jacfwd
 from lamina.experimental.sparse.derivatives import jacobian as jacobian
 from lamina.experimental.sparse.derivatives import jacrev as jacrev
 from lamina.experimental.sparse.derivatives import value_and_grad as value_and_grad
+from lamina.experimental.sparse.layouts import bcoo_update_layout as bcoo_update_layout
 from lamina.experimental.sparse.operations import bcoo_broadcast_in_dim as bcoo_broadcast_in_dim
 from lamina.experimental.sparse.operations import bcoo_concatenate as bcoo_concatenate
 from lamina.experimental.sparse.operations import bcoo_dot_general as bcoo_dot_general

@@ -10,25 +10,28 @@ import numpy as np
 from lamina import numpy as jnp
 from lamina.experimental.sparse.base import JAXSparse
 from lamina.experimental.sparse.bcoo import BCOO
+from lamina.experimental.sparse.layouts import over_batches
+from lamina.experimental.sparse.mapped import lane, of_lanes
 from lamina.experimental.sparse.operations import (
     bcoo_broadcast_in_dim,
     bcoo_concatenate,
     bcoo_dot_general,
     bcoo_extract,
 )
+from lamina.interpreters.mapped_types import register_vmappable
 from lamina.tree_registration import register_pytree_node_class
 
 
 @register_pytree_node_class
 class BCSR(JAXSparse):
     """A sparse matrix: values `data` (nse,) in the columns `indices` (nse,); those of row i are from
-    indptr[i] to indptr[i + 1]. Values beyond indptr[-1] are padding.
+    indptr[i] to indptr[i + 1]. Values beyond indptr[-1] are padding. Or matrices of arrays: data
+    (*batch, nse, *dense), indices (*batch, nse) and indptr (*batch, rows + 1).
 
     args  (data, indices, indptr).
-    Raises ValueError where their shapes do not fit a matrix; there are no batch and dense dimensions.
+    Raises ValueError where their shapes do not fit.
     """
 
-    n_batch = n_dense = 0
     n_sparse = 2
     indices: Any
     indptr: Any
@@ -44,23 +47,32 @@ class BCSR(JAXSparse):
         self.data, self.indices, self.indptr = map(jnp.asarray, args)
         self.shape = tuple(shape)
         self.indices_sorted, self.unique_indices = indices_sorted, unique_indices
+        n = self.n_batch
         if (
-            len(self.shape) != 2
-            or self.data.ndim != 1
-            or self.indices.shape != self.data.shape
-            or self.indptr.shape != (self.shape[0] + 1,)
+            min(n, self.n_dense) < 0
+            or n + 2 + self.n_dense != len(self.shape)
+            or self.indices.shape != (*self.shape[:n], self.nse)
+            or self.indptr.shape != (*self.shape[:n], self.shape[n] + 1)
+            or self.data.shape != (*self.indices.shape, *self.shape[n + 2 :])
         ):
             raise ValueError(
                 f"[BCSR] data of shape {self.data.shape}, indices of shape {self.indices.shape} and "
                 f"indptr of shape {self.indptr.shape} do not fit an array of shape {self.shape}: "
-                "(nse,), (nse,) and (rows + 1,) of a matrix expected; batch and dense dimensions are "
-                "not supported"
+                "(*batch, nse, *dense), (*batch, nse) and (*batch, rows + 1) expected, for a shape of "
+                "(*batch, rows, columns, *dense)"
             )
+
+    n_batch = property(lambda self: self.indices.ndim - 1)
+    n_dense = property(lambda self: self.data.ndim - self.indices.ndim)
 
     @property
     def nse(self) -> int:
-        """How many values are kept."""
-        return self.data.shape[0]
+        """How many values are kept, of each matrix."""
+        return self.indices.shape[-1]
+
+    def arrays(self) -> tuple[Any, Any, Any]:
+        """Values, columns and where rows begin."""
+        return self.data, self.indices, self.indptr
 
     def tree_flatten(self) -> tuple[tuple[Any, Any, Any], Any]:
         """The arrays, and what else there is."""
@@ -93,13 +105,18 @@ class BCSR(JAXSparse):
 
     @classmethod
     def from_bcoo(cls, arr: BCOO) -> BCSR:
-        """A BCOO matrix by rows. ValueError where it is no matrix."""
-        if arr.ndim != 2:
-            raise ValueError(f"[BCSR.from_bcoo] a matrix is expected, got shape {arr.shape}")
+        """A BCOO matrix by rows. ValueError where it has not two sparse axes."""
+        if arr.n_sparse != 2:
+            raise ValueError(
+                f"[BCSR.from_bcoo] two sparse axes are expected, got {arr.n_sparse} of shape {arr.shape}: "
+                "bcoo_update_layout makes others of them"
+            )
         arr = arr if arr.indices_sorted else arr.sort_indices()
-        starts = jnp.searchsorted(arr.indices[:, 0], jnp.arange(arr.shape[0] + 1))
+        data, indices = arr.arrays()
+        rows = jnp.arange(arr.shape[arr.n_batch] + 1)
+        starts = over_batches(lambda column: jnp.searchsorted(column, rows), arr.n_batch)(indices[..., 0])
         return cls(
-            (arr.data, arr.indices[:, 1], starts.astype(arr.indices.dtype)), shape=arr.shape,
+            (data, indices[..., 1], starts.astype(indices.dtype)), shape=arr.shape,
             indices_sorted=arr.indices_sorted, unique_indices=arr.unique_indices,
         )  # fmt: skip
 
@@ -109,16 +126,20 @@ class BCSR(JAXSparse):
     ) -> BCSR:
         """A SciPy sparse matrix."""
         if n_dense or n_batch:
-            raise NotImplementedError("[BCSR.from_scipy_sparse] n_batch and n_dense must be 0")
+            raise NotImplementedError("[BCSR.from_scipy_sparse] n_batch and n_dense must be 0: SciPy has matrices")
         csr = mat.tocsr()
         kind = index_dtype or np.int32
         return cls((csr.data, csr.indices.astype(kind), csr.indptr.astype(kind)), shape=csr.shape)
 
     def to_bcoo(self) -> BCOO:
         """The same as values with their indices; padding is beyond the shape."""
-        places = jnp.arange(self.nse)
-        rows = jnp.searchsorted(self.indptr, places, side="right") - 1
-        rows = jnp.where(places < self.indptr[-1], rows, self.shape[0])
+        places, count = jnp.arange(self.nse), self.shape[self.n_batch]
+
+        def rows_of(indptr: Any) -> Any:
+            rows = jnp.searchsorted(indptr, places, side="right") - 1
+            return jnp.where(places < indptr[-1], rows, count)
+
+        rows = over_batches(rows_of, self.n_batch)(self.indptr)
         indices = jnp.stack([rows.astype(self.indices.dtype), self.indices], axis=-1)
         return BCOO(
             (self.data, indices), shape=self.shape, indices_sorted=self.indices_sorted,
@@ -130,14 +151,13 @@ class BCSR(JAXSparse):
         return self.to_bcoo().todense()
 
     def transpose(self, axes: Sequence[int] | None = None) -> BCSR:
-        """Rows and columns exchanged. NotImplementedError for another order of the axes."""
-        if axes is not None and tuple(axes) != (1, 0):
-            raise NotImplementedError(f"[BCSR.transpose] axes must be (1, 0), got {tuple(axes)}")
-        return BCSR.from_bcoo(self.to_bcoo().T)
+        """Axes in another order, by default the reverse. Those of each kind stay among themselves."""
+        return BCSR.from_bcoo(self.to_bcoo().transpose(axes))
 
-    def sum_duplicates(self, nse: int | None = None) -> BCSR:
-        """One value for each place. `nse` is needed where the indices are traced."""
-        return BCSR.from_bcoo(self.to_bcoo().sum_duplicates(nse))
+    def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCSR:
+        """One value for each place, with remove_zeros where it is not 0. `nse` is needed where the indices are
+        traced."""
+        return BCSR.from_bcoo(self.to_bcoo().sum_duplicates(nse, remove_zeros))
 
     def __neg__(self) -> BCSR:
         return self._with(-self.data)
@@ -162,6 +182,9 @@ class BCSR(JAXSparse):
         return BCSR.from_bcoo(self.to_bcoo() + other.to_bcoo())
 
     __radd__ = __add__
+
+
+register_vmappable(BCSR, int, int, lane, of_lanes, None)
 
 
 def bcsr_fromdense(
@@ -206,7 +229,7 @@ def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
     >>> print(sparse.bcsr_sum_duplicates(sparse.BCSR(parts, shape=(2, 2))).data)
     [11]
     """
-    return mat.sum_duplicates(nse)
+    return mat.sum_duplicates(nse, remove_zeros=False)
 
 
 def bcsr_dot_general(
@@ -235,19 +258,19 @@ def bcsr_dot_general(
 
 
 def bcsr_extract(indices: Any, indptr: Any, mat: Any) -> Any:
-    """The elements of a matrix at the places of a BCSR: an array (nse,).
+    """The elements of an array at the places of a BCSR: an array (*batch, nse, *dense).
 
-    indices  the columns (nse,), row by row.
-    indptr   where each row's begin (rows + 1,).
-    mat      a matrix.
+    indices  the columns (*batch, nse), row by row.
+    indptr   where each row's begin (*batch, rows + 1).
+    mat      an array (*batch, rows, columns, *dense).
 
     >>> mat = jnp.array([[1, 2], [3, 4]])
     >>> print(lamina.experimental.sparse.bcsr_extract(jnp.array([1, 0]), jnp.array([0, 1, 2]), mat))
     [2 3]
     """
     mat, indices = jnp.asarray(mat), jnp.asarray(indices)
-    places = BCSR((jnp.zeros(indices.shape, mat.dtype), indices, indptr), shape=mat.shape)
-    return bcoo_extract(places.to_bcoo(), mat).data
+    zeros = jnp.zeros((*indices.shape, *mat.shape[indices.ndim + 1 :]), mat.dtype)
+    return bcoo_extract(BCSR((zeros, indices, indptr), shape=mat.shape).to_bcoo(), mat, assume_unique=True).data
 
 
 def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
@@ -271,8 +294,8 @@ def bcsr_broadcast_in_dim(
     """A BCSR repeated along its axes of one element.
 
     mat                   the BCSR.
-    shape                 of the result, a matrix.
-    broadcast_dimensions  (0, 1): the axes of the result that those of mat become.
+    shape                 of the result.
+    broadcast_dimensions  the axes of the result that those of mat become.
     sharding              None.
 
     >>> sparse = lamina.experimental.sparse

@@ -9,7 +9,6 @@ from typing import Any
 import lamina
 from lamina.experimental.sparse.base import JAXSparse
 from lamina.experimental.sparse.bcoo import BCOO
-from lamina.experimental.sparse.operations import bcoo_concatenate, bcoo_reshape
 
 __all__ = ["grad", "jacfwd", "jacobian", "jacrev", "value_and_grad"]
 
@@ -52,13 +51,13 @@ def _placed(x: Any, derivative: Any) -> Any:
     """A derivative by the values of an argument, at their places."""
     if not isinstance(x, JAXSparse):
         return derivative
-    if derivative.ndim == 1:
+    more = derivative.ndim - x.data.ndim
+    if not more:
         return x._with(derivative)
     if not isinstance(x, BCOO):
         raise NotImplementedError("jacobians with respect to sparse arrays are those of BCOO")
-    rows = [BCOO((row, x.indices), shape=x.shape) for row in derivative.reshape(-1, x.nse)]
-    stacked = bcoo_concatenate([bcoo_reshape(row, new_sizes=(1, *x.shape)) for row in rows], dimension=0)
-    return stacked.reshape((*derivative.shape[:-1], *x.shape))
+    indices = x.indices[(None,) * more]  # the same for each element of the function's value
+    return BCOO((derivative, indices), shape=(*derivative.shape[:more], *x.shape), unique_indices=x.unique_indices)
 
 
 _grad, _jacfwd, _jacrev = (_of_values(transform) for transform in (lamina.grad, lamina.jacfwd, lamina.jacrev))

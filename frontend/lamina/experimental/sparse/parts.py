@@ -13,6 +13,7 @@ from lamina import lax
 from lamina import numpy as jnp
 from lamina.core.trace import is_array_like
 from lamina.experimental.sparse.bcoo import BCOO
+from lamina.experimental.sparse.layouts import as_sparse
 from lamina.experimental.sparse.operations import (
     bcoo_broadcast_in_dim,
     bcoo_dynamic_slice,
@@ -29,7 +30,8 @@ def bcoo_gather(
     operand: BCOO, start_indices: Any, dimension_numbers: Any, slice_sizes: Sequence[int], *,
     unique_indices: bool = False, indices_are_sorted: bool = False, mode: Any = None, fill_value: Any = None,
 ) -> BCOO:  # fmt: skip
-    """`lax.gather` from a BCOO: for each start index a window of it. The result has a value for each window and value.
+    """`lax.gather` from a BCOO: for each start index a window of it. The result has a value for each window and value,
+    and sparse axes alone.
 
     operand            the BCOO.
     start_indices      integers (..., k), where windows begin,
@@ -47,6 +49,7 @@ def bcoo_gather(
     [[0. 0. 1.]
      [1. 0. 0.]]
     """
+    operand = as_sparse(operand)
     known = GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
     if known not in (GatherScatterMode.PROMISE_IN_BOUNDS, GatherScatterMode.CLIP):
         raise NotImplementedError(f"bcoo_gather: mode {mode!r}: promise_in_bounds and clip only")

@@ -13,7 +13,8 @@ from lamina.records import Record
 
 
 class Places(Record):
-    """Values (nse,), the places (nse, ndim) where they stand, and the shape of the array."""
+    """Values (nse,), the places (nse, ndim) where they stand, and the shape of the array. `with_sparse` also takes
+    values that are arrays (nse, *dense), of which it knows the shape of the other axes."""
 
     data: Any
     indices: Any
@@ -96,5 +97,6 @@ def with_sparse(left: Places, right: Places, numbers: Contraction) -> Places:
         axis=-1,
     )
     places = jnp.where(meet[..., None], places, np.array(shape, places.dtype))
-    data = jnp.where(meet, left.data[:, None] * right.data[None], 0)
-    return Places(data.reshape(-1), places.reshape(prod(pairs), len(shape)), shape)
+    terms = left.data[:, None] * right.data[None]
+    data = jnp.where(meet.reshape(*pairs, *(1,) * (terms.ndim - 2)), terms, 0)
+    return Places(data.reshape(prod(pairs), *terms.shape[2:]), places.reshape(prod(pairs), len(shape)), shape)

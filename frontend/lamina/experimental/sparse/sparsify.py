@@ -101,7 +101,7 @@ def _of_values(primitive: Any) -> Callable[..., Any]:
     """An operation that keeps zeros: done on the values. Of several at one place it takes the sum."""
 
     def rule(x: BCOO, **params: Any) -> BCOO:
-        x = x if x.unique_indices or primitive in _LINEAR else x.sum_duplicates(x.nse)
+        x = x if x.unique_indices or primitive in _LINEAR else x.sum_duplicates(x.nse, remove_zeros=False)
         return x._with(primitive.bind(x.data, **params))
 
     return rule
