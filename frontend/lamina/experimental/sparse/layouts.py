@@ -54,7 +54,7 @@ def positions(indices: Any, batch: Sequence[int]) -> tuple[Any, ...]:
     return (*grids, *jnp.moveaxis(indices, -1, 0))
 
 
-def is_inside(indices: Any, sizes: Sequence[int]) -> Any:
+def is_inside(indices: Any, sizes: Any) -> Any:
     """Which values are not padding, (*batch, nse)."""
     return (indices < np.array(sizes, np.int32)).all(axis=-1)
 
