@@ -56,6 +56,11 @@ def _parts(weights: Array, *sizes: Any) -> Iterator[Array]:
 def get_num_params_in_lstm(input_size: int, hidden_size: int, num_layers: int, bidirectional: bool) -> int:
     """How many numbers the weights of an LSTM are.
 
+    input_size, hidden_size  of the inputs and of the state.
+    num_layers               how many layers there are.
+    bidirectional            whether each has a direction backwards, too.
+
+    >>> rnn = lamina.experimental.rnn
     >>> rnn.get_num_params_in_lstm(3, 4, num_layers=1, bidirectional=False)
     144
     """
@@ -67,9 +72,13 @@ def init_lstm_weight(
 ) -> Array:
     """Random weights, uniform between -1/sqrt(hidden_size) and 1/sqrt(hidden_size), as a vector.
 
-    rng  a random key
+    rng                      a random key.
+    input_size, hidden_size  of the inputs and of the state.
+    num_layers               how many layers there are.
+    bidirectional            whether each has a direction backwards, too.
 
-    >>> rnn.init_lstm_weight(random.key(0), 3, 4, num_layers=1, bidirectional=False).shape
+    >>> rnn = lamina.experimental.rnn
+    >>> rnn.init_lstm_weight(lamina.random.key(0), 3, 4, num_layers=1, bidirectional=False).shape
     (144,)
     """
     count = get_num_params_in_lstm(input_size, hidden_size, num_layers, bidirectional)
@@ -80,7 +89,16 @@ def init_lstm_weight(
 def swap_lstm_gates(
     weights: Array, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> Array:
-    """The same weights with the gates g and o exchanged, in which order other libraries have them."""
+    """The same weights with the gates g and o exchanged, in which order other libraries have them.
+
+    weights                  a vector of `get_num_params_in_lstm` numbers.
+    input_size, hidden_size  of the inputs and of the state.
+    num_layers               how many layers there are.
+    bidirectional            whether each has a direction backwards, too.
+
+    >>> print(lamina.experimental.rnn.swap_lstm_gates(jnp.arange(16.0), 1, 1, 1, False))
+    [ 0.  1.  3.  2.  4.  5.  7.  6.  8.  9. 11. 10. 12. 13. 15. 14.]
+    """
 
     def swapped(part: Array) -> Array:
         i, f, g, o = jnp.split(part, 4)
@@ -95,6 +113,12 @@ def unpack_lstm_weights(
 ) -> tuple[Weights, Weights, Weights, Weights]:
     """W_ih, W_hh, b_ih and b_hh of each pseudo-layer, by its number, from a vector of weights.
 
+    weights                  a vector of `get_num_params_in_lstm` numbers; ValueError for another length.
+    input_size, hidden_size  of the inputs and of the state.
+    num_layers               how many layers there are.
+    bidirectional            whether each has a direction backwards, too.
+
+    >>> rnn = lamina.experimental.rnn
     >>> w = jnp.zeros(rnn.get_num_params_in_lstm(3, 4, 1, False))
     >>> [part[0].shape for part in rnn.unpack_lstm_weights(w, 3, 4, 1, False)]
     [(16, 3), (16, 4), (16,), (16,)]
@@ -124,11 +148,15 @@ def lstm(
     h_0, c_0     the states to begin with, of shape (layers * directions, batch, hidden_size)
     weights      a vector of `get_num_params_in_lstm` numbers
     seq_lengths  int32: how many steps of each sequence count; outputs of the others are 0
+    input_size, hidden_size  of the inputs and of the state
+    num_layers               how many layers there are
     dropout      0: others raise NotImplementedError, since no random key is given
+    bidirectional            whether each layer has a direction backwards, too
     precision    that of the products
 
+    >>> rnn = lamina.experimental.rnn
     >>> x, state = jnp.ones((2, 5, 3)), jnp.zeros((1, 2, 4))
-    >>> w, lengths = rnn.init_lstm_weight(random.key(0), 3, 4, 1, False), jnp.array([5, 3])
+    >>> w, lengths = rnn.init_lstm_weight(lamina.random.key(0), 3, 4, 1, False), jnp.array([5, 3])
     >>> y, h, c = rnn.lstm(x, state, state, w, lengths, 3, 4, 1, 0.0, False)
     >>> y.shape, h.shape
     ((2, 5, 4), (1, 2, 4))
@@ -153,7 +181,17 @@ def lstm_ref(
     dropout: float,
     bidirectional: bool,
 ) -> tuple[Array, Array, Array]:
-    """`lstm` with weights as `unpack_lstm_weights` gives them."""
+    """`lstm` with weights as `unpack_lstm_weights` gives them.
+
+    x, h_0, c_0, seq_lengths, input_size, hidden_size, num_layers, dropout, bidirectional  as for lstm
+    W_ih, W_hh, b_ih, b_hh  those of each pseudo-layer, by its number
+
+    >>> rnn = lamina.experimental.rnn
+    >>> x, state, w = jnp.ones((2, 5, 3)), jnp.zeros((1, 2, 4)), jnp.zeros(144)
+    >>> weights = rnn.unpack_lstm_weights(w, 3, 4, 1, False)
+    >>> print(rnn.lstm_ref(x, state, state, *weights, jnp.array([5, 3]), 3, 4, 1, 0.0, False)[0].shape)
+    (2, 5, 4)
+    """
     return _lstm(x, h_0, c_0, W_ih, W_hh, b_ih, b_hh, seq_lengths, hidden_size, num_layers, dropout,
                  bidirectional, None)  # fmt: skip
 
