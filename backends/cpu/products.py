@@ -24,7 +24,7 @@ from lamina.passes.stablehlo.analysis.gemm import Gemm
 
 _PREFIX = "lamina_product_"
 _BITS = {"f32": 32, "f64": 64}
-_LEAST_TASKS = 4  # shape: of all products of a batch together, so that threads get equal shares
+_TASKS = (4, 16)  # shape: of all products of a batch, so that threads get equal shares; at most, where that is free
 
 _objects: dict[str, bytes] = {}
 
@@ -44,8 +44,8 @@ def product_kernel(
     is_divided = ns >= machine.parallel_ns
     lda, ldb = product.a.leading * shape.bytes, product.b.leading * shape.bytes
     in_place = shape.in_place(machine, lda, ldb, product.k)
-    least = ceil(_LEAST_TASKS / batch) if is_divided else 1
-    rows, chunks, panels = shape.division(product.m, product.n, least, in_place)
+    least, most = (_TASKS[0], min(_TASKS[1], ns / machine.task_ns)) if is_divided else (1, 1)
+    rows, chunks, panels = shape.division(product.m, product.n, ceil(least / batch), ceil(most / batch), in_place)
     next_a, next_b = (product.batch_stride(matrix) for matrix in (product.a, product.b))
     if next_a is None or next_b is None:
         raise CompileError.at(dot, "the matrices of the batch don't lie at one distance from each other")

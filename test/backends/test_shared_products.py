@@ -129,9 +129,9 @@ def test_a_batch_whose_matrices_lie_apart():
     vector_bits=st.sampled_from((128, 256, 512)), dtype=st.sampled_from(list(_EPSILON)),
     order=st.sampled_from(list(_ORDERS)), m=st.integers(1, 400), n=st.integers(1, 150), k=st.integers(1, 450),
     batch=st.integers(1, 3), a_in_place=st.booleans(), b_in_place=st.booleans(),
-    least=st.integers(1, 5),
+    least=st.integers(1, 5), most=st.integers(1, 20),
 )  # fmt: skip
-def test_code_for_vectors_of_any_width(vector_bits, dtype, order, m, n, k, batch, a_in_place, b_in_place, least):
+def test_code_for_vectors_of_any_width(vector_bits, dtype, order, m, n, k, batch, a_in_place, b_in_place, least, most):
     """The function itself, whose wide vectors a processor without them does in halves."""
     bits = 8 * np.dtype(dtype).itemsize
     turned = [letter == "t" for letter in order]
@@ -139,7 +139,7 @@ def test_code_for_vectors_of_any_width(vector_bits, dtype, order, m, n, k, batch
     a, b = _factors(order, (batch,), m, n, k, dtype)
     c = np.full((batch, m, n), np.nan, dtype)
     shape = Shape(vector_bits, bits, *turned)
-    rows, chunks, panels = shape.division(m, n, least, (a_in_place, b_in_place))
+    rows, chunks, panels = shape.division(m, n, least, most, (a_in_place, b_in_place))
     words = dict(
         a=a.ctypes.data, lda=a.strides[1], b=b.ctypes.data, ldb=b.strides[1], c=c.ctypes.data, ldc=c.strides[1],
         m=m, n=n, k=k, rows=rows, chunks=chunks, panels=panels,

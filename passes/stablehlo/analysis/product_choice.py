@@ -36,7 +36,7 @@ _LEAST_TERMS = 16  # shape: rows, columns or terms: with fewer, blocks of code f
 _LEAST_PACKED = 32  # shape: rows, columns or terms: with fewer, packing both factors takes longest
 _WORTH_LIBRARY = 0.95  # shape: of ours: its threads wait by spinning, which costs where others run, too
 _WORTH_CODE = 0.87  # code: of the packed product's time: that takes 1 ms to compile, code for a shape some 50
-_WORTH_FUSED = 0.97  # code: of it, where ops around the product would be compiled as kernels of their own
+_LIBRARY_PACKS = 1 << 18  # shape: products beyond which OpenBLAS packs factors and shares the work
 _LAID_OUT = 2  # times, that a transposed right factor goes through memory where code for the shape copies it
 
 
@@ -76,8 +76,8 @@ def choose_implementation(
     if element not in ("f32", "f64") or least < _LEAST_TERMS:
         return "library"
     size, bytes_each = products ** (1 / 3), 4 if element == "f32" else 8
-    # What products that are no cubes read and write more than cubes, whose rates are known: the library packs it, the
-    # packed product reads most of it where it lies.
+    # What products that are no cubes read and write more than cubes, whose rates are known: the library packs it, if
+    # they are not few, the packed product reads most of it where it lies.
     more = (gemm.n * gemm.k + gemm.m * gemm.k + gemm.m * gemm.n - 3 * size**2) * bytes_each
     packing, reading = (1000 * more / rate for rate in (machine.pack_bytes_per_us, machine.stream_bytes_per_us))
     stored = outside * bytes_each / prod(gemm.batch)
@@ -94,12 +94,12 @@ def choose_implementation(
         kernel *= machine.transposed_percent / 100
     if gemm.b.transposed and not makes_right:
         kernel += _LAID_OUT * gemm.n * gemm.k * bytes_each / machine.pack_bytes_per_us * 1000
-    library = time("library", size) + packing + storing
+    library = time("library", size) + storing + (packing if products > _LIBRARY_PACKS else 0)
     packs = can_be_shared(gemm, element) and least >= _LEAST_PACKED
     shared = time("shared", size) + reading + storing if packs else math.inf
     if library < _WORTH_LIBRARY * min(shared, kernel):
         return "library"
-    return "kernel" if kernel < (_WORTH_FUSED if outside else _WORTH_CODE) * shared else "shared"
+    return "kernel" if kernel < (1 if outside else _WORTH_CODE) * shared else "shared"
 
 
 def elements_outside(dot: ir.Operation) -> tuple[int, bool]:

@@ -3,7 +3,7 @@ vectors: blocks of sums, packed blocks of factors, tasks, and which factors are 
 
 from __future__ import annotations
 
-from math import ceil, gcd
+from math import ceil, gcd, inf
 
 from lamina.passes.framework.machine import REFERENCE, Machine
 
@@ -34,17 +34,19 @@ class Shape:
         self.block = self.rows * DEPTH * self.bytes + REFERENCE.line_bytes
         self.most_rows = _PACKED_BYTES // (DEPTH * self.bytes) // self.rows * self.rows
 
-    def division(self, m: int, n: int, least: int, in_place: tuple[bool, bool]) -> tuple[int, int, int]:
+    def division(self, m: int, n: int, least: int, most: int, in_place: tuple[bool, bool]) -> tuple[int, int, int]:
         """Rows of a task, in whole blocks, and into how many tasks the rows and the columns of a product go, `least`
         in all if it has so many blocks. Tasks for other rows pack b again, those for other columns a, if it is not
-        read `in_place`: what is packed less goes into more."""
+        read `in_place`: what is packed less goes into more; where nothing is packed again, into `most`."""
         blocks_of_rows, blocks = ceil(m / self.rows), ceil(n / self.columns)
         chunks, panels = ceil(m / self.most_rows), ceil(n / _TASK_COLUMNS)
-        while chunks * panels < min(least, blocks_of_rows * blocks):
+        while (tasks := chunks * panels) < min(most, blocks_of_rows * blocks):
             high, wide = m / chunks, n / panels
-            packed = (0 if in_place[0] else high, 0 if in_place[1] else wide)
-            by_rows = wide <= high if packed == (0, 0) else packed[1] <= packed[0]
-            if (by_rows and chunks < blocks_of_rows) or panels == blocks:
+            by_rows = inf if chunks == blocks_of_rows else 0 if in_place[1] else wide  # what is packed again
+            by_columns = inf if panels == blocks else 0 if in_place[0] else high
+            if tasks >= least and min(by_rows, by_columns) > 0:
+                break
+            if by_rows < by_columns or (by_rows == by_columns and wide <= high):
                 chunks = min(2 * chunks, blocks_of_rows)
             else:
                 panels = min(2 * panels, blocks)
