@@ -110,14 +110,15 @@ class Program:
 
     def _run(self, waves: list[Wave], memory: Space) -> None:
         """Each wave in its turn, until all have ended or none can."""
-        left, idle, states = list(waves), 0, [0]
+        left, idle = list(waves), 0
+        states: list[int] = []  # of waves after the last turn, if that changed no memory
         while left:
             before = memory.changes, len(left)
             for wave in left:
-                wave.run(WAITING if states[0] else PATIENCE)
+                wave.run(WAITING if states else PATIENCE)
             left = [wave for wave in left if not wave.done]
             if (memory.changes, len(left)) != before:
-                idle, states = 0, [0]
+                idle, states = 0, []
                 continue
             old, states = states, [wave.state() for wave in left]
             idle += 1 if states == old else 0

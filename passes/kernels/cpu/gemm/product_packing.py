@@ -167,5 +167,5 @@ def _transposed_tile(shape: Shape, width: int, first: int) -> list[str]:
 
 
 _PACKED = "ptr noalias %from, i64 %apart, ptr noalias %to, i64 %k, i64 %count, i64 %there"
-"""What is packed: from where, bytes from one contiguous row or column to the next, terms, rows or columns with
-those that fill up the last block, and those that there are."""
+"""What is packed: from where, bytes from one contiguous row or column to the next, terms, rows or columns, of which
+the last block need not be full, and those that there are from here on, which may be fewer or more."""
