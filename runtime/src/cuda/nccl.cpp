@@ -22,7 +22,8 @@ struct UniqueId {
 };
 
 constexpr int kWorked = 0, kNoColor = -1;
-constexpr int kLooks = 1000;
+// A thread of a machine under load waits for its turn.
+constexpr int kLooks = 5000;
 constexpr int kBytes = 1;  // NCCL's number of its type of one byte
 
 }  // namespace
@@ -281,11 +282,6 @@ void Clique::abort(const std::string& why) {
   }
 }
 
-void Clique::came(int position) {
-  const std::lock_guard guard(mutex_);
-  ++came_[position];
-}
-
 std::string Clique::missing_here(int position) {
   const std::lock_guard guard(mutex_);
   std::string text;
@@ -295,11 +291,11 @@ std::string Clique::missing_here(int position) {
   return text;
 }
 
-Clique::Calling::Calling(Clique& clique) : clique_(clique) {
+Clique::Calling::Calling(Clique& clique, int position) : clique_(clique) {
+  const std::lock_guard guard(clique_.mutex_);
+  if (clique_.is_down_) throw CudaError(-1, "another device has failed");
+  ++clique_.came_[position];
   ++clique_.calling_;
-  if (!clique_.is_down_) return;
-  --clique_.calling_;
-  throw CudaError(-1, "another device has failed");
 }
 
 std::string Clique::trouble() {
@@ -417,8 +413,7 @@ std::string Watch::overdue() {
 
 void issue_collective(Clique& clique, int position, const Collective& collective, Address operand,
                       Address result, Handle stream, const std::string& about) {
-  const Clique::Calling calling(clique);
-  clique.came(position);
+  const Clique::Calling calling(clique, position);
   const Nccl& nccl = clique.library();
   const Communicator& to = *collective.communicator;
   const auto* from = reinterpret_cast<const char*>(operand);

@@ -55,10 +55,11 @@ class Clique {
   void begin_run();
   // Ends what all devices here have under way: runs that are not over fail with this text.
   void abort(const std::string& why);
-  // A thread calls NCCL while this is there. Throws CudaError where the clique is down.
+  // A device here issues another collective: its thread calls NCCL while this is there, and waits
+  // for nobody who may end that. Throws CudaError where the clique is down.
   class Calling {
    public:
-    explicit Calling(Clique& clique);
+    Calling(Clique& clique, int position);
     ~Calling() { --clique_.calling_; }
     Calling(const Calling&) = delete;
 
@@ -66,8 +67,6 @@ class Clique {
     Clique& clique_;
   };
 
-  // A device here has issued another collective.
-  void came(int position);
   // Of the devices here those that have issued fewer of them than this one, named.
   std::string missing_here(int position);
 
@@ -93,7 +92,7 @@ class Clique {
   std::mutex mutex_;                                           // of what follows
   std::map<Groups, std::vector<Communicator>> communicators_;  // of the devices here
   std::atomic<uint64_t> aborts_{0};
-  std::atomic<bool> is_down_{false};
+  bool is_down_ = false;
   std::atomic<int> calling_{0};  // threads within NCCL
   std::string failure_;
   std::set<Watch*> watches_;
