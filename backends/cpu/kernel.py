@@ -15,6 +15,7 @@ from lamina.backends.cpu.control import control_kernel
 from lamina.backends.cpu.generate import generating
 from lamina.backends.cpu.in_step import in_step
 from lamina.backends.cpu.libraries import WRITTEN_IN_VECTORS, library_kernel
+from lamina.backends.cpu.products import with_shared
 from lamina.backends.effort import LITTLE, MUCH, WORK
 from lamina.backends.kernel_source import module_of, symbol_of, text_without_name
 from lamina.backends.llvm_codegen import (
@@ -132,7 +133,7 @@ def _lowering(
         of_vectors = string_of(function, LIBRARY) in WRITTEN_IN_VECTORS
         if texts is not None:
             texts["linalg"] = str(module)
-    text, scratch = written
+    text, scratch = with_shared(written[0], target), written[1]
     # Small contractions live by unrolling, unless they are blocked by now, and arrays in registers;
     # for all else it only makes more code to compile.
     contracts = any(word in source for word in _CONTRACTIONS)
@@ -210,8 +211,8 @@ def _places(kernel: ir.Operation, source: str, streams: bool) -> tuple[str, ...]
     return CPU_PRODUCT_VECTORS if contracts else CPU_KERNEL_VECTORS
 
 
-# Instructions of products, not those that look up tables (passes/math/lookups.py).
-_OF_BLOCKS = re.compile(r"@llvm\.(fmuladd\.v|x86\.(?!avx512\.vpermi2var))")
+# Instructions of products, not those that look up tables (passes/math/lookups.py), and calls of the packed one.
+_OF_BLOCKS = re.compile(r"@(llvm\.(fmuladd\.v|x86\.(?!avx512\.vpermi2var))|lamina_product_)")
 
 # Elementary functions (passes/math/expand_functions.py).
 _FUNCTION = re.compile(r"\ndefine internal [^@]*@lamina_(?!\w+_mend)")

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from math import ceil, prod
+import re
+from math import prod
 
 from lamina.backends.llvm_codegen import OF_VECTORS, TargetMachine, emit
 from lamina.backends.target import Target
@@ -18,13 +19,13 @@ from lamina.dialects.vendors import ir
 from lamina.passes.framework.base import CompileError
 from lamina.passes.kernels.cpu.emit.tasks_text import DECLARATION
 from lamina.passes.kernels.cpu.gemm.product_code import JOB, product_code
-from lamina.passes.kernels.cpu.gemm.product_shape import Shape
+from lamina.passes.kernels.cpu.gemm.product_shape import SHARED, Shape, shared_symbol, task_limits
 from lamina.passes.llvm.call_task_runner import RUNNER
 from lamina.passes.stablehlo.analysis.gemm import Gemm
 
-_PREFIX = "lamina_product_"
 _BITS = {"f32": 32, "f64": 64}
-_TASKS = (4, 16)  # shape: of all products of a batch, so that threads get equal shares; at most, where that is free
+
+_CALLED = re.compile(rf"@{SHARED}(f32|f64)_([nt])([nt])\b")
 
 _objects: dict[str, bytes] = {}
 
@@ -41,16 +42,14 @@ def product_kernel(
     shape = _shape(target, element, product.a.transposed, product.b.transposed)
     batch, machine = prod(product.batch), target.machine
     ns = batch * product.m * product.n * product.k * machine.multiply_add_ns(element)
-    is_divided = ns >= machine.parallel_ns
     lda, ldb = product.a.leading * shape.bytes, product.b.leading * shape.bytes
     in_place = shape.in_place(machine, lda, ldb, product.k)
-    least, most = (_TASKS[0], min(_TASKS[1], ns / machine.task_ns)) if is_divided else (1, 1)
-    rows, chunks, panels = shape.division(product.m, product.n, ceil(least / batch), ceil(most / batch), in_place)
+    rows, chunks, panels = shape.division(product.m, product.n, *task_limits(machine, ns, batch), in_place)
     next_a, next_b = (product.batch_stride(matrix) for matrix in (product.a, product.b))
     if next_a is None or next_b is None:
         raise CompileError.at(dot, "the matrices of the batch don't lie at one distance from each other")
     tasks = batch * chunks * panels
-    grain = max(1, int(machine.task_ns * tasks / ns)) if is_divided else max(1, tasks)
+    grain = max(1, int(machine.task_ns * tasks / ns) if ns >= machine.parallel_ns else tasks)
     places = {value: f"%p{number}" for number, value in enumerate(function.regions[0].blocks[0].arguments)}
     count = len(places)
     lhs, rhs = (places[operand] for operand in dot.operands)
@@ -81,16 +80,23 @@ def product_kernel(
     return "\n".join(text), 0
 
 
+def with_shared(text: str, target: Target) -> str:
+    """A kernel's LLVM IR with the names that such functions have for this target."""
+    if SHARED not in text:
+        return text
+    return _CALLED.sub(lambda found: "@" + _symbol(target, found[1], found[2] == "t", found[3] == "t"), text)
+
+
 def is_shared(symbol: str) -> bool:
     """Whether a symbol that kernels import is a function of this module."""
-    return symbol.startswith(_PREFIX)
+    return symbol.startswith(SHARED)
 
 
 def shared_object(symbol: str, target: Target) -> bytes:
     """The object file of such a function, compiled once in a process for each target."""
     found = _objects.get(symbol)
     if found is None:  # without a lock, which a fork might find taken: two threads may make the same
-        element, order, _ = symbol.removeprefix(_PREFIX).split("_")
+        element, order, _ = symbol.removeprefix(SHARED).split("_")
         text = product_code(symbol, target.vector_bits, _BITS[element], *(letter == "t" for letter in order))
         machine = TargetMachine(target.triple, target.cpu, target.features)
         found = _objects[symbol] = emit(text, machine, OF_VECTORS).object
@@ -107,5 +113,4 @@ def _symbol(target: Target, element: str, a_turned: bool, b_turned: bool) -> str
     """The function's name, which says all that decides its code."""
     code = product_code("product", target.vector_bits, _BITS[element], a_turned, b_turned)
     digest = hashlib.sha256(repr((target, code, OF_VECTORS)).encode()).hexdigest()
-    order = "".join("t" if turned else "n" for turned in (a_turned, b_turned))
-    return f"{_PREFIX}{element}_{order}_{digest[:16]}"
+    return f"{shared_symbol(element, a_turned, b_turned)}_{digest[:16]}"

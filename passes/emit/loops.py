@@ -119,6 +119,13 @@ def for_tasks(
         serial(tasks, list(forall.induction_variables))
 
 
+def regions(extent: int, step: int) -> list[tuple[int, int, int]]:
+    """(low, high, size of a step): whole steps, and what is left."""
+    whole = extent // step * step
+    found = [(0, whole, step), (whole, extent, extent - whole)]
+    return [region for region in found if region[0] < region[1]]
+
+
 def parallel_loop(
     lows: Sequence[int],
     highs: Sequence[int],

@@ -16,7 +16,7 @@ that the loop around carries. Not taken are modules that only copy and fill, as 
 Long ones that do little but move elements of 64 bits that lie apart stay as
 they are. All else is LLVM's. What remains of a loop is done with a mask where vectors have 512 bits, else one by
 one; there, quotients by the same number are products that are corrected (quotients.py). With
-`beside_vectors`, only modules that have loops over vectors already are touched, or none but long ones; and loops
+`beside_vectors`, only modules that have or call loops over vectors already are touched, or none but long ones; and loops
 that round to bf16 as the processor does.
 With `everywhere`, as in loops of the program that are one kernel, short copies are written over vectors,
 too, and on vectors of 512 bits elements that lie apart, as those of a column do, are gathered and scattered.
@@ -68,7 +68,8 @@ class VectorizeLoops(Pass):
 
     def run(self, module: ir.Module) -> None:
         plain: list[PlainLoop] = []
-        over_vectors = left = 0
+        over_vectors = len(find_ops(module, "llvm.call"))  # what is called is
+        left = 0
         apart = self._apart
         ahead = machine_of(module).ahead_bytes if self.prefetch else 0
         for op in list(_innermost_loops(module)):

@@ -12,6 +12,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from lamina.backends.cpu.kernel import KernelObject, compile_kernel
+from lamina.backends.cpu.products import is_shared, shared_object
 from lamina.backends.target import Target
 from lamina.dialects.attributes import updated_arguments
 from lamina.dialects.context import context, parse
@@ -95,7 +96,10 @@ def kernel_for(target: Target, text: str) -> KernelObject:
 def link(code: bytes, symbol: str, imports: Iterable[str] = ()) -> Any:
     """An object of machine code, loaded; the address of its symbol is its item of that name."""
     builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(symbol)
-    for name, address in (*map(_import, imports), *_conversions()):
+    shared = set(filter(is_shared, imports))
+    for name in shared:
+        builder.add_object_img(shared_object(name, Target.host()))
+    for name, address in (*map(_import, set(imports) - shared), *_conversions()):
         builder.import_symbol(name, address)
     return builder.link(_linker(), f"kernel{next(_names)}")
 

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Hashable, Iterator
 
 from lamina.dialects import stablehlo as hlo
-from lamina.dialects.attributes import INOUT, KIND, LIBRARY, MAY_ALIAS, REASON
+from lamina.dialects.attributes import INOUT, KIND, LIBRARY, MATRIX_PRODUCTS, MAY_ALIAS, REASON
 from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo.analysis.facts import CONSTANT
 from lamina.passes.stablehlo.analysis.kernel_functions import Kernels
@@ -226,8 +226,11 @@ class Outliner:
         attributes = function.attributes
         kind = self._kind(group, arguments)
         attributes[KIND] = ir.StringAttr.get(kind)
+        of_module = function.parent.attributes
         if group.library:
             attributes[LIBRARY] = ir.StringAttr.get(group.library)
+        elif MATRIX_PRODUCTS in of_module and root.name == "stablehlo.dot_general":
+            attributes[MATRIX_PRODUCTS] = of_module[MATRIX_PRODUCTS]
         attributes[REASON] = ir.StringAttr.get(reason(group, self._ops))
         given = dict(zip(arguments, block.arguments))
         made = self._fill(block, group, given, self._callees if kind == "scalar" else None)

@@ -26,7 +26,7 @@ from dataclasses import replace
 from functools import partial
 
 from lamina.dialects.vendors import arith, ir, memref
-from lamina.passes.emit.loops import add, for_each, for_steps, for_tasks, index
+from lamina.passes.emit.loops import add, for_each, for_steps, for_tasks, index, regions
 from lamina.passes.framework.base import Pass
 from lamina.passes.framework.machine_attribute import machine_of
 from lamina.passes.kernels.cpu.gemm.contraction import (
@@ -170,8 +170,8 @@ class _Emitter:
         with ir.InsertionPoint(product.last), op.location:
             row, column = self._contraction.row, self._contraction.column
             rows, columns = self._extents[row], self._extents[column]
-            for first_row, last_row, some_rows in _regions(rows, self._panels.rows):
-                for first_column, last_column, some in _regions(columns, self._panels.columns):
+            for first_row, last_row, some_rows in regions(rows, self._panels.rows):
+                for first_column, last_column, some in regions(columns, self._panels.columns):
                     lows = [0] * len(self._panels.outer) + [first_row, first_column]
                     highs = [*(self._extents[d] for d in self._panels.outer), last_row, last_column]
                     self._region(lows, highs, some_rows, some)
@@ -328,10 +328,3 @@ class _Emitter:
 def _rows_and_columns(contraction: Contraction) -> ir.AffineMap:
     places = [ir.AffineDimExpr.get(d) for d in (contraction.row, contraction.column)]
     return ir.AffineMap.get(contraction.generic.rank, 0, places)
-
-
-def _regions(extent: int, step: int) -> list[tuple[int, int, int]]:
-    """(low, high, size of a task): whole tasks, and what is left."""
-    whole = extent // step * step
-    found = [(0, whole, step), (whole, extent, extent - whole)]
-    return [region for region in found if region[0] < region[1]]

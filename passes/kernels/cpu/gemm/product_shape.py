@@ -12,6 +12,7 @@ VECTORS = 2  # of a block's columns
 PANEL = 4  # blocks of b that are packed together, which reads lines side by side
 _PACKED_BYTES = REFERENCE.l2_bytes // 4  # of a, on a task's stack
 _TASK_COLUMNS = 512  # enough to make up for packing a
+_TASKS = (4, 16)  # shape: of all products of a batch, so that threads get equal shares; at most, where that is free
 _HEIGHTS = {512: 14}  # of blocks, by the width of vectors: sums, those of b and one of a fill the registers
 _LEAST_HEIGHT = 6  # shape: rows of a block where vectors leave fewer registers
 
@@ -62,6 +63,23 @@ class Shape:
         else:
             a = _stays(machine, lda, self.rows, 1)
         return a, not self.b_turned and _stays(machine, ldb, terms, self.columns * self.bytes)
+
+
+SHARED = "lamina_product_"
+"""What the names of these functions begin with."""
+
+
+def shared_symbol(element: str, a_turned: bool, b_turned: bool) -> str:
+    """The name of the function for a type and order of factors; `backends/cpu/products.py` adds what decides its code."""
+    return SHARED + element + "_" + "".join("t" if turned else "n" for turned in (a_turned, b_turned))
+
+
+def task_limits(machine: Machine, ns: float, batch: int) -> tuple[int, int]:
+    """(least, most) tasks into which `Shape.division` is to divide each product of a batch that takes so long in all."""
+    if ns < machine.parallel_ns:
+        return 1, 1
+    least, most = _TASKS
+    return ceil(least / batch), ceil(min(most, ns / machine.task_ns) / batch)
 
 
 def _stays(machine: Machine, stride: int, count: int, width: int) -> bool:

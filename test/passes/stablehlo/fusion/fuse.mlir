@@ -511,7 +511,7 @@ func.func @losses(%x: tensor<8x100xf32>, %l: tensor<8xi32>) -> (tensor<f32>, ten
 
 // A module may say who does all of them. What a library can't do stays a kernel.
 // CHECK-LABEL: module attributes {lamina.matrix_products = "kernel"}
-// CHECK: lamina.kind = "output", lamina.reason = "dot_general with 1 ops after"
+// CHECK: lamina.kind = "output", lamina.matrix_products = "kernel", lamina.reason = "dot_general with 1 ops after"
 module attributes {lamina.matrix_products = "kernel"} {
   func.func @main(%x: tensor<1024x1024xf32>, %y: tensor<1024x1024xf32>) -> tensor<1024x1024xf32> {
     %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
@@ -524,7 +524,7 @@ module attributes {lamina.matrix_products = "kernel"} {
 
 // CHECK-LABEL: module attributes {lamina.matrix_products = "library"}
 // CHECK: lamina.kind = "library", lamina.library = "openblas.gemm", lamina.reason = "openblas.gemm does 8x8 by 8x8"
-// CHECK: lamina.kind = "output", lamina.reason = "dot_general alone"
+// CHECK: lamina.kind = "output", lamina.matrix_products = "library", lamina.reason = "dot_general alone"
 // OWN-LABEL: module attributes {lamina.matrix_products = "library"}
 // OWN-NOT: lamina.library
 module attributes {lamina.matrix_products = "library"} {
