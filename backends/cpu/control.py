@@ -24,6 +24,7 @@ from lamina.dialects.attributes import (
     ARENA_BYTES,
     ARGUMENTS,
     LANES,
+    MATRIX_PRODUCTS,
     OWN_BYTES,
     integer_of,
 )
@@ -133,6 +134,8 @@ def _kernels(
         with ir.InsertionPoint(module.body):
             function = kernel.clone()
         function.attributes["sym_name"] = ir.StringAttr.get(f"{symbol}_{name}")
+        if MATRIX_PRODUCTS not in function.attributes:  # each step is worth what code for a shape gains
+            function.attributes[MATRIX_PRODUCTS] = ir.StringAttr.get("kernel")
         if "sym_visibility" in function.attributes:
             del function.attributes["sym_visibility"]
     source = str(module)
