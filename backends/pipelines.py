@@ -253,7 +253,6 @@ CPU_KERNEL_LOOPS = (
     "linalg-pad-around",  # what could not be padded in parts
     "linalg-block-columns",
     "cpu-multiply-tiles{vector-bits=VECTOR_BITS}",
-    "cpu-multiply-panels{vector-bits=VECTOR_BITS}",
     "cpu-block-contractions{vector-bits=VECTOR_BITS}",
     "schedule-generics",
     "memref-outline-tasks",

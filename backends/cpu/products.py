@@ -43,7 +43,7 @@ def product_kernel(
     batch, machine = prod(product.batch), target.machine
     ns = batch * product.m * product.n * product.k * machine.multiply_add_ns(element)
     lda, ldb = product.a.leading * shape.bytes, product.b.leading * shape.bytes
-    in_place = shape.in_place(machine, lda, ldb, product.k)
+    in_place = shape.in_place(machine, lda, ldb, product.k, product.n)
     rows, chunks, panels = shape.division(product.m, product.n, *task_limits(machine, ns, batch), in_place)
     next_a, next_b = (product.batch_stride(matrix) for matrix in (product.a, product.b))
     if next_a is None or next_b is None:
@@ -59,7 +59,7 @@ def product_kernel(
         ldc=f"i64 {product.n * shape.bytes}", m=f"i64 {product.m}", n=f"i64 {product.n}", k=f"i64 {product.k}",
         rows=f"i64 {rows}", chunks=f"i64 {chunks}", panels=f"i64 {panels}",
         next_a=f"i64 {next_a * shape.bytes}", next_b=f"i64 {next_b * shape.bytes}",
-        next_c=f"i64 {product.m * product.n * shape.bytes}",
+        next_c=f"i64 {product.m * product.n * shape.bytes}", adds="i64 0",
     )  # fmt: skip
     lines = [f"  %job = alloca [{len(JOB)} x i64], align 8"]
     for number, name in enumerate(JOB):

@@ -16,8 +16,8 @@ that the loop around carries. Not taken are modules that only copy and fill, as 
 Long ones that do little but move elements of 64 bits that lie apart stay as
 they are. All else is LLVM's. What remains of a loop is done with a mask where vectors have 512 bits, else one by
 one; there, quotients by the same number are products that are corrected (quotients.py). With
-`beside_vectors`, only modules that have or call loops over vectors already are touched, or none but long ones; and loops
-that round to bf16 as the processor does.
+`beside_vectors`, only modules that have or call loops over vectors already are touched, or none but long ones; and
+loops that round to bf16 as the processor does.
 With `everywhere`, as in loops of the program that are one kernel, short copies are written over vectors,
 too, and on vectors of 512 bits elements that lie apart, as those of a column do, are gathered and scattered.
 Where the processor is slow at that (without `gathers`), each lane loads and stores its own instead, in all loops,

@@ -27,7 +27,8 @@ def dot(lhs, rhs, contract, batch=((), ()), dtype="f32", after=""):
         numbers = f"batching_dims = {list(batch[0])} x {list(batch[1])}, {numbers}"
     result = "%r" if after else "%0"
     text = f"""
-func.func @f(%a: {types[0]}, %b: {types[1]}) -> {out} attributes {{lamina.kind = "output", lamina.matrix_products = "kernel"}} {{
+func.func @f(%a: {types[0]}, %b: {types[1]}) -> {out}
+    attributes {{lamina.kind = "output", lamina.matrix_products = "kernel"}} {{
   %0 = stablehlo.dot_general %a, %b, {numbers} : ({types[0]}, {types[1]}) -> {out}
   {after.replace("OUT", out)}
   return {result} : {out}

@@ -82,10 +82,12 @@ def _factors(order: str, batch: tuple[int, ...], m: int, n: int, k: int, dtype: 
     return a.astype(dtype), b.astype(dtype)
 
 
-def _assert_product(found: Any, order: str, a: np.ndarray, b: np.ndarray) -> None:
-    """Each sum within what its rounding may come to."""
+def _assert_product(found: Any, order: str, a: np.ndarray, b: np.ndarray, before: np.ndarray | None = None) -> None:
+    """Each sum, added to what was there `before`, within what its rounding may come to."""
     wide = _ORDERS[order](a.astype(np.float64), b.astype(np.float64))
     most = _ORDERS[order](abs(a.astype(np.float64)), abs(b.astype(np.float64)))
+    if before is not None:
+        wide, most = wide + before, most + abs(before)
     assert found.dtype == a.dtype
     assert (abs(np.asarray(found) - wide) <= _EPSILON[a.dtype.type] * most * 4).all()
 
@@ -129,28 +131,31 @@ def test_a_batch_whose_matrices_lie_apart():
     vector_bits=st.sampled_from((128, 256, 512)), dtype=st.sampled_from(list(_EPSILON)),
     order=st.sampled_from(list(_ORDERS)), m=st.integers(1, 400), n=st.integers(1, 150), k=st.integers(1, 450),
     batch=st.integers(1, 3), a_in_place=st.booleans(), b_in_place=st.booleans(),
-    least=st.integers(1, 5), most=st.integers(1, 20),
+    least=st.integers(1, 5), most=st.integers(1, 20), adds=st.booleans(),
 )  # fmt: skip
-def test_code_for_vectors_of_any_width(vector_bits, dtype, order, m, n, k, batch, a_in_place, b_in_place, least, most):
+def test_code_for_vectors_of_any_width(
+    vector_bits, dtype, order, m, n, k, batch, a_in_place, b_in_place, least, most, adds
+):
     """The function itself, whose wide vectors a processor without them does in halves."""
     bits = 8 * np.dtype(dtype).itemsize
     turned = [letter == "t" for letter in order]
     function = _function(vector_bits, bits, *turned)
     a, b = _factors(order, (batch,), m, n, k, dtype)
-    c = np.full((batch, m, n), np.nan, dtype)
+    before = _x(batch, m, n).astype(dtype) if adds else None
+    c = np.full((batch, m, n), np.nan, dtype) if before is None else before.copy()
     shape = Shape(vector_bits, bits, *turned)
     rows, chunks, panels = shape.division(m, n, least, most, (a_in_place, b_in_place))
     words = dict(
         a=a.ctypes.data, lda=a.strides[1], b=b.ctypes.data, ldb=b.strides[1], c=c.ctypes.data, ldc=c.strides[1],
         m=m, n=n, k=k, rows=rows, chunks=chunks, panels=panels,
         next_a=a.strides[0], next_b=b.strides[0], next_c=c.strides[0],
-        a_in_place=a_in_place, b_in_place=b_in_place and order[1] == "n",
+        a_in_place=a_in_place, b_in_place=b_in_place and order[1] == "n", adds=adds,
     )  # fmt: skip
     job = np.array([words[name] for name in JOB], np.int64)
     tasks = batch * chunks * panels
     function(job.ctypes.data, tasks // 2, tasks)  # in any order
     function(job.ctypes.data, 0, tasks // 2)
-    _assert_product(c, order, a, b)
+    _assert_product(c, order, a, b, before)
 
 
 def test_what_is_not_finite_stays_where_it_is():
@@ -161,17 +166,6 @@ def test_what_is_not_finite_stays_where_it_is():
     compiled = _compiled(lambda a, b: a @ b, a, b)
     assert _is_shared(compiled)
     np.testing.assert_allclose(np.asarray(compiled(a, b)), wanted, rtol=1e-11, atol=1e-11)
-
-
-def test_what_makes_a_factor_is_done_before_it():
-    a, b, c = _x(200, 200), _x(200, 200), _x(200, 200)
-    for function in (
-        lambda a, b, c: (a + c) @ b,
-        lambda a, b, c: a @ np.exp(b) if isinstance(b, np.ndarray) else a @ lamina.numpy.exp(b),
-    ):
-        compiled = _compiled(function, a, b, c)
-        assert _is_shared(compiled)
-        np.testing.assert_allclose(np.asarray(compiled(a, b, c)), function(a, b, c), rtol=1e-11, atol=1e-10)
 
 
 def test_several_batch_dimensions_are_rows():

@@ -1,9 +1,8 @@
 """Who does a matrix product: code for its shape, the packed product that all of a type share, or a BLAS.
 
 Each is given the time that it takes on the module's machine (`passes/framework/machine.py`), by the rates of square
-products; the least decides. What is written around a product counts: code for the shape has element-wise ops before and
-after a product in its loops, the packed one those after it (kernels/cpu/gemm/multiply_tiles.py), the library none: it
-reads and writes memory for them.
+products; the least decides. Element-wise ops around a product count: code for the shape has them in its loops, the
+packed one around its tiles (kernels/cpu/gemm/multiply_tiles.py), the library reads and writes memory for them.
 """
 
 from __future__ import annotations
@@ -41,20 +40,6 @@ _LIBRARY_PACKS = 1 << 18  # shape: products beyond which OpenBLAS packs factors 
 _LAID_OUT = 2  # times, that a transposed right factor goes through memory where code for the shape copies it
 
 
-class Outside(Record):
-    """What element-wise ops have to do with a product, of all its batch."""
-
-    made: int = 0
-    """Elements of factors that one makes for the product alone: code for its shape does without storing them."""
-    makes_right: bool = False
-    """Whether they are the right factor's."""
-    sums: int = 0
-    """Those of the product, if an element-wise op alone reads them: only a library has to store them all."""
-
-
-NOTHING_OUTSIDE = Outside()
-
-
 class Products(Record):
     """What decides who does the matrix products of a module."""
 
@@ -72,39 +57,40 @@ class Products(Record):
         if gemm is None or not gemm.is_counted_by_blas:
             return None
         element, by = element_name(dot.operands[0].type), self.by
-        outside = outside_of(dot)
+        outside, makes_right = elements_outside(dot)
         if by == "auto":
-            by = choose_implementation(gemm, element, self.machine, outside)
+            by = choose_implementation(gemm, element, self.machine, outside, makes_right)
         if by == "library":
             return BLAS
-        is_alone = by == "shared" and not outside.sums  # else its tiles are in a kernel with what follows
-        return SHARED_PRODUCT if is_alone and can_be_shared(gemm, element) else None
+        is_alone = not outside  # else its tiles are in a kernel with what is around it
+        return SHARED_PRODUCT if by == "shared" and is_alone and can_be_shared(gemm, element) else None
 
 
 def choose_implementation(
-    gemm: Gemm, element: str, machine: Machine, outside: Outside = NOTHING_OUTSIDE
+    gemm: Gemm, element: str, machine: Machine, outside: int = 0, makes_right: bool = False
 ) -> Literal["kernel", "shared", "library"]:
-    """Which of the three is fastest for a product around which element-wise ops are written."""
+    """Which of the three is fastest for a product in whose place only a library would store `outside` elements, of
+    all its batch, and others may make the right factor as they go."""
     if not _is_worth_a_call(gemm, element):
         return "kernel"
     if element not in ("f32", "f64") or min(gemm.m, gemm.n, gemm.k) < _LEAST_TERMS:
         return "library"
     kernel, shared, library = (
-        _time(gemm, element, machine, by, outside) for by in ("kernel", "shared", "library")
+        _time(gemm, element, machine, by, outside, makes_right) for by in ("kernel", "shared", "library")
     )
     if library < _WORTH_LIBRARY * min(shared, kernel):
         return "library"
     return "kernel" if kernel < _WORTH_CODE * shared else "shared"
 
 
-def is_done_in_tiles(gemm: Gemm, element: str, machine: Machine, by: Implementation, made: int) -> bool:
+def is_done_in_tiles(gemm: Gemm, element: str, machine: Machine, by: Implementation) -> bool:
     """Whether a product that no library does, with what follows it, is done by the packed product, tile by tile,
-    rather than by code for its shape, which makes so many elements of factors on the way."""
+    rather than by code for its shape."""
     if by != "auto":
         return by == "shared" and can_be_shared(gemm, element)
     if not _is_worth_a_call(gemm, element):
         return False
-    kernel, shared = (_time(gemm, element, machine, by, Outside(made)) for by in ("kernel", "shared"))
+    kernel, shared = (_time(gemm, element, machine, by) for by in ("kernel", "shared"))
     return kernel >= _WORTH_CODE * shared
 
 
@@ -113,18 +99,13 @@ def _is_worth_a_call(gemm: Gemm, element: str) -> bool:
 
 
 def _time(
-    gemm: Gemm, element: str, machine: Machine, by: Literal["kernel", "shared", "library"], outside: Outside
-) -> float:
+    gemm: Gemm, element: str, machine: Machine, by: Literal["kernel", "shared", "library"], outside: int = 0,
+    makes_right: bool = False,
+) -> float:  # fmt: skip
     """Nanoseconds of one product of the batch on a core, by rates of square products; infinite where it can't be
     done so, or is too small to be."""
     products, bytes_each = gemm.m * gemm.n * gemm.k, 4 if element == "f32" else 8
     size = products ** (1 / 3)
-
-    def writing(elements: float) -> float:
-        """Of storing them and reading them again."""
-        stored = elements * bytes_each / prod(gemm.batch)
-        bytes_per_us = machine.cached_bytes_per_us if stored < machine.l2_bytes else machine.stream_bytes_per_us
-        return 2 * stored / bytes_per_us * 1000
 
     if by == "kernel":
         if products * prod(gemm.batch) < _LEAST_COMPILED:
@@ -133,7 +114,7 @@ def _time(
         time = 2 * products / machine.rate(element, "code", math.sqrt(gemm.n * gemm.k))
         if gemm.a.transposed:
             time *= machine.transposed_percent / 100
-        if gemm.b.transposed and not outside.makes_right:
+        if gemm.b.transposed and not makes_right:
             time += _LAID_OUT * gemm.n * gemm.k * bytes_each / machine.pack_bytes_per_us * 1000
         return time
     # What products that are no cubes read and write more than cubes, whose rates are known: the library packs it, if
@@ -141,20 +122,25 @@ def _time(
     more = (gemm.n * gemm.k + gemm.m * gemm.k + gemm.m * gemm.n - 3 * size**2) * bytes_each * 1000
     if by == "library":
         packing = more / machine.pack_bytes_per_us if products > _LIBRARY_PACKS else 0
-        return 2 * products / machine.rate(element, by, size) + packing + writing(outside.made + outside.sums)
+        stored = outside * bytes_each / prod(gemm.batch)
+        bytes_per_us = machine.cached_bytes_per_us if stored < machine.l2_bytes else machine.stream_bytes_per_us
+        storing = 2 * stored / bytes_per_us * 1000
+        return 2 * products / machine.rate(element, by, size) + packing + storing
     if not can_be_shared(gemm, element) or min(gemm.m, gemm.n, gemm.k) < _LEAST_PACKED:
         return math.inf
-    return 2 * products / machine.rate(element, by, size) + more / machine.stream_bytes_per_us + writing(outside.made)
+    return 2 * products / machine.rate(element, by, size) + more / machine.stream_bytes_per_us
 
 
-def outside_of(dot: ir.Operation) -> Outside:
-    """What is written around a `dot_general`."""
+def elements_outside(dot: ir.Operation) -> tuple[int, bool]:
+    """(how many elements only a library that does a product stores, whether the right factor is among them): factors
+    that an element-wise op makes for it alone, and sums that one alone reads."""
     makers = [defining(operand) for operand in dot.operands]
     made = [maker is not None and computes_elements(maker) and has_one_use(maker.results[0]) for maker in makers]
     count = sum(prod(operand.type.shape) for operand, is_made in zip(dot.operands, made) if is_made)
     sums = dot.results[0]
-    follows = has_one_use(sums) and computes_elements(next(iter(sums.uses)).owner.operation)
-    return Outside(count, made[1], prod(sums.type.shape) if follows else 0)
+    if has_one_use(sums) and computes_elements(next(iter(sums.uses)).owner.operation):
+        count += prod(sums.type.shape)
+    return count, made[1]
 
 
 def can_be_shared(gemm: Gemm, element: str) -> bool:

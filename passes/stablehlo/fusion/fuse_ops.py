@@ -23,7 +23,7 @@ from lamina.passes.stablehlo.analysis.facts import (
 )
 from lamina.passes.stablehlo.analysis.keys import attributes_key, region_key
 from lamina.passes.stablehlo.analysis.lapack import Lapack
-from lamina.passes.stablehlo.analysis.product_choice import Products, outside_of
+from lamina.passes.stablehlo.analysis.product_choice import Products, elements_outside
 from lamina.passes.stablehlo.analysis.scan_order import RECURRENCE, Scan
 from lamina.passes.stablehlo.analysis.sort_order import SortOrder, TopK
 from lamina.passes.stablehlo.collectives.collective import KINDS as COLLECTIVES
@@ -222,7 +222,7 @@ class Seen:
             return library_of(self.op, self._products)
         known = self._libraries  # many products are of the same types
         types = [value.type for value in self.operands]
-        key = (self.key, *types, outside_of(self.op))
+        key = (self.key, *types, *elements_outside(self.op))
         if key not in known:
             known[key] = library_of(self.op, self._products)
         return known[key]

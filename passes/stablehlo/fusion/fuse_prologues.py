@@ -2,7 +2,7 @@
 alone reads them.
 
 A product that is blocked for a kernel of its own can make a factor panel by panel, in the cache of the
-task that multiplies with it (`cpu-multiply-panels`); so is a convolution that meets each place of its
+task that multiplies with it (`cpu-multiply-tiles`); so is a convolution that meets each place of its
 input once. That pays where each element is made once, in tasks enough, and what makes it would not rather
 follow a contraction or a reduction in a kernel of theirs. What a convolution pads it copies anyway, and
 makes there (`linalg-tile-padded-copies`, `linalg-pad-around`).

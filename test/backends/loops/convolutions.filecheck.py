@@ -175,7 +175,7 @@ def transposed_gradients(x, w, c):
 # CHECK-NOT: kernel
 # CHECK-NOT: no vectors:
 # CHECK: full vectors:
-# CHECK: fmuladd.v
+# CHECK: maximum.v
 # CHECK-NOT: no vectors:
 @print_loops("f32[8,28,28,64]", "f32[1,1,64,64]", "f32[64]", "f32[64]")
 def made_input(x, w, scale, shift):
@@ -188,7 +188,7 @@ def made_input(x, w, scale, shift):
 # CHECK-NOT: kernel
 # CHECK-NOT: no vectors:
 # CHECK: full vectors:
-# CHECK: fmuladd.v
+# CHECK: maximum.v
 # CHECK-NOT: no vectors:
 @print_loops("f32[8,32,32,32]", "f32[32,32,1,1]", "f32[32,1,1]", "f32[32,1,1]")
 def made_input_channels_first(x, w, scale, shift):

@@ -81,7 +81,7 @@ def bf16_in_tiles(a, b):
 # CHECK-NOT: kernel
 # CHECK-NOT: no vectors:
 # CHECK: full vectors:
-# CHECK: fmuladd.v
+# CHECK: shl nuw <
 # CHECK-NOT: no vectors:
 @print_loops("bf16[256,256]", "bf16[256,256]")
 def bf16_widened(a, b):

@@ -76,7 +76,7 @@ def few_rows(a, b):
 # CHECK-NOT: kernel
 # CHECK-NOT: no vectors:
 # CHECK: full vectors:
-# CHECK: fmuladd.v
+# CHECK: fma.v
 # CHECK-NOT: no vectors:
 @print_loops("f32[64,512]", "bf16[512,256]", "f32[256]")
 def made_factor(a, b, scale):
@@ -88,7 +88,7 @@ def made_factor(a, b, scale):
 # CHECK-NOT: kernel
 # CHECK-NOT: no vectors:
 # CHECK: full vectors:
-# CHECK: fmuladd.v
+# CHECK: fpext <
 # CHECK-NOT: no vectors:
 @print_loops("f16[256,256]", "f16[256,256]")
 def narrow(a, b):

@@ -7,7 +7,7 @@ import pytest
 
 from lamina.passes.framework.machine import REFERENCE, SIZES
 from lamina.passes.stablehlo.analysis.gemm import Gemm, Matrix
-from lamina.passes.stablehlo.analysis.product_choice import choose_implementation
+from lamina.passes.stablehlo.analysis.product_choice import choose_implementation, is_done_in_tiles
 
 
 def _gemm(m, n, k, a_transposed=False, b_transposed=False, batch=()):
@@ -38,10 +38,20 @@ def test_the_fastest_is_chosen(element, rates, chosen):
     assert choose_implementation(_gemm(512, 512, 512), element, _machine(**rates)) == chosen
 
 
-def test_what_is_around_a_product_is_stored_for_those_that_do_it_alone():
-    machine, gemm = _machine(code=95, shared=100, library=50), _gemm(512, 512, 512)
-    assert choose_implementation(gemm, "f32", machine) == "shared"
-    assert choose_implementation(gemm, "f32", machine, outside=1 << 21) == "kernel"
+def test_what_is_around_a_product_is_stored_for_a_library():
+    machine, gemm = _machine(code=50, shared=100, library=110), _gemm(512, 512, 512)
+    assert choose_implementation(gemm, "f32", machine) == "library"
+    assert choose_implementation(gemm, "f32", machine, outside=1 << 21) == "shared"
+
+
+def test_tiles_beside_other_ops_where_code_is_not_much_faster():
+    gemm = _gemm(256, 256, 256)
+    for code, found in ((108, True), (130, False)):
+        machine = _machine(code=code, shared=100, library=50)
+        assert is_done_in_tiles(gemm, "f32", machine, "auto") is found
+        assert not is_done_in_tiles(gemm, "f32", machine, "kernel")
+        assert is_done_in_tiles(gemm, "f32", machine, "shared")
+    assert not is_done_in_tiles(_gemm(4, 4096, 1024), "f32", _machine(code=50, shared=100, library=50), "auto")
 
 
 def test_a_large_factor_for_few_rows_is_read_once():

@@ -1,7 +1,9 @@
-"""Multiply matrices a tile at a time by the packed product that all of a type share, and do what follows on the tile.
+"""Multiply matrices by the packed product that all share, tile by tile, between what makes factors and what follows.
 
-    c[m, n] = sum over k of a[m, k] * b[k, n]          for each task of some rows m and columns n:
-    d[m, n] = f(c[m, n], ...)                   ->       call @lamina_product_f32_nn(its tile of c)
+    e[k, n] = exp(w[k, n])                             for each task of some rows m and columns n:
+    c[m, n] = sum over k of a[m, k] * e[k, n]            for each part of the terms k:
+    d[m, n] = f(c[m, n], ...)                   ->         panel[k, n] = exp(w[k, n])
+                                                           call @lamina_product_f32_nn(c, a, panel)
                                                          d[m, n] = f(c[m, n], ...) on the tile
 
 The function is that of `product_code.py`, of which this module gets a declaration: it is compiled once for all
@@ -9,45 +11,50 @@ kernels, while code for the shape (`cpu-block-contractions`) has the element-wis
 tile stays in the second cache until the op reads it. Sums are stored where the op overwrites them, if it has such
 a place, else in a tile of the task's own.
 
-Leaves alone contractions that are no products of two matrices whose rows or columns are contiguous, and those for
-which code for the shape is faster by `analysis/product_choice.py`.
+A factor that an element-wise op makes for the product alone has no place in memory, unless that takes no time beside
+the products: a weight of bf16 or bytes is read as such, once. Tasks are columns where the second factor is made so,
+rows where the first is. Where both are, the one that costs more; both, if batches make tasks enough. The other is
+made before.
+
+Leaves alone contractions that are no products of two matrices whose rows or columns are contiguous, and those without
+such a factor for which code for the shape is faster by `analysis/product_choice.py`.
 
 example: test/passes/kernels/cpu/gemm/multiply_tiles.mlir
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from math import ceil, prod
 
 from lamina.dialects.vendors import arith, ir, memref
-from lamina.passes.emit.loops import add, for_steps, for_tasks, index, regions
+from lamina.passes.emit.loops import add, for_each, for_steps, for_tasks, index, regions
 from lamina.passes.framework.base import Pass
-from lamina.passes.framework.machine_attribute import machine_of
 from lamina.passes.kernels.cpu.gemm.contraction import Contraction, is_narrow, read_contraction
-from lamina.passes.kernels.cpu.gemm.epilogue import Epilogue, find_epilogue
-from lamina.passes.kernels.cpu.gemm.product_code import JOB
-from lamina.passes.kernels.cpu.gemm.product_shape import Shape, shared_symbol, task_limits
-from lamina.passes.kernels.cpu.gemm.prologue import find_prologue
-from lamina.passes.kernels.cpu.gemm.register_blocks import Factor, store_vector
-from lamina.passes.linalg.analysis.dense_access import place_in
+from lamina.passes.kernels.cpu.gemm.epilogue import Epilogue, can_be_done_together, find_epilogue
+from lamina.passes.kernels.cpu.gemm.panels import Panels, choose_panels, choose_tiles
+from lamina.passes.kernels.cpu.gemm.product_call import (
+    ProductCall,
+    declare_called,
+    starts_from_zero,
+)
+from lamina.passes.kernels.cpu.gemm.prologue import Prologue, find_prologue
+from lamina.passes.kernels.cpu.gemm.register_blocks import Factor
 from lamina.passes.linalg.analysis.parallel import split
 from lamina.passes.linalg.analysis.reducing import reducing_on_buffers
 from lamina.passes.linalg.analysis.structure import (
     part_of,
+    places_of,
     read_generic,
     sole_fill,
-    stride_along,
-    strides_of,
     subview,
 )
-from lamina.passes.memref.place_temporaries import PlaceTemporaries
 from lamina.passes.stablehlo.analysis.gemm import Gemm, Matrix
 from lamina.passes.stablehlo.analysis.product_choice import implementation_of, is_done_in_tiles
 from lamina.records import Record
 
-_TILE = 5 / 8  # memory: of a task's stack, for sums that it keeps for itself
+_LEAST_SHARE = 0.03  # shape: of the time of the products: what a factor is made in, if it is to be made in panels
 
 
 class MultiplyTiles(Pass):
@@ -56,192 +63,82 @@ class MultiplyTiles(Pass):
     vector_bits: int = 512
 
     def run(self, module: ir.Module) -> None:
-        called = set()
+        called = []
         for op in reducing_on_buffers(module):
             if op.parent.name != "func.func":
                 continue
             contraction = read_contraction(read_generic(op))
             product = None if contraction is None else _read(contraction, self.vector_bits)
             if product is not None:
-                called.add(product.symbol)
+                called.append(product.call.symbol)
                 _Emitter(product).replace()
                 self.count("products")
-        for symbol in sorted(called):
-            module.body.append(ir.Operation.parse(f"llvm.func @{symbol}(!llvm.ptr, i64, i64)"))
+        declare_called(module, called)
 
 
 class _Product(Record):
     """A contraction that is a product of matrices, and all that is done with it."""
 
     contraction: Contraction
-    gemm: Gemm
-    shape: Shape
+    call: ProductCall
+    panels: Panels
+    prologues: Mapping[Factor, Prologue]
+    """What makes the factors that panels are of."""
     fill: ir.Operation
     epilogue: Epilogue | None
-
-    @property
-    def symbol(self) -> str:
-        """The function that multiplies."""
-        return shared_symbol(str(self.contraction.element), self.gemm.a.transposed, self.gemm.b.transposed)
+    sums: Factor | None
+    """Where sums are before what follows; None for a tile of each task."""
 
     @property
     def last(self) -> ir.Operation:
         """The op in front of which all can be done."""
         return self.contraction.generic.op if self.epilogue is None else self.epilogue.generic.op
 
+    @property
+    def nanoseconds(self) -> float:
+        """What all of it takes a core, roughly, but for what follows."""
+        return self.contraction.nanoseconds + sum(made.cost for made in self.prologues.values())
+
 
 def _read(contraction: Contraction, vector_bits: int) -> _Product | None:
     generic, factors = contraction.generic, (contraction.a, contraction.b)
-    if len(contraction.reduced) != 1 or any(is_narrow(factor, contraction) for factor in factors):
-        return None
-    (depth,) = contraction.reduced
-    a = _matrix(contraction.a, contraction.row, depth, contraction)
-    b = _matrix(contraction.b, depth, contraction.column, contraction)
+    by = implementation_of(generic.op.parent)
+    call = ProductCall.of(contraction, vector_bits)
     fill = sole_fill(generic, contraction.c.buffer)
-    if a is None or b is None or fill is None or not _is_zero(fill.operands[0]):
+    if call is None or fill is None or not starts_from_zero(fill) or by == "kernel":
         return None
-    made = sum(prod(ir.MemRefType(f.buffer.type).shape) for f in factors if find_prologue(generic.op, f) is not None)
-    extents = generic.extents
+    if any(is_narrow(factor, contraction) for factor in factors):
+        return None
+    found = {factor: find_prologue(generic.op, factor) for factor in factors}
+    prologues = {factor: made for factor, made in found.items() if made is not None}
+    epilogue = find_epilogue(generic, fill)
+    sums = contraction.c if epilogue is None else _overwritten(contraction, epilogue)
+    panels = None
+    if prologues and max(made.cost for made in prologues.values()) >= _LEAST_SHARE * contraction.nanoseconds:
+        panels = choose_panels(contraction, prologues, vector_bits, sums is None)
+    if panels is not None:
+        prologues = {factor: prologues[factor] for factor in panels.made}
+        product = _Product(contraction, call, panels, prologues, fill, epilogue, sums)
+        own = [op for made in prologues.values() for op in made.ops] + [fill, generic.op]
+        if can_be_done_together([*own, product.last], product.last):
+            return product
+    gemm = _gemm(contraction, call)
+    if not is_done_in_tiles(gemm, call.element, call.machine, by):
+        return None
+    panels = choose_tiles(contraction, gemm, call, sums is None)
+    return _Product(contraction, call, panels, {}, fill, epilogue, sums)
+
+
+def _gemm(contraction: Contraction, call: ProductCall) -> Gemm:
+    extents = contraction.generic.extents
     batch = tuple(extents[d] for d in contraction.around)
-    gemm = Gemm(batch, extents[contraction.row], extents[contraction.column], extents[depth], a, b)
-    element, function = str(contraction.element), generic.op.parent
-    if not is_done_in_tiles(gemm, element, machine_of(generic.op), implementation_of(function), made):
-        return None
-    shape = Shape(vector_bits, 8 * contraction.element_bytes, a.transposed, b.transposed)
-    return _Product(contraction, gemm, shape, fill, find_epilogue(generic, fill))
-
-
-def _matrix(factor: Factor, row: int, column: int, contraction: Contraction) -> Matrix | None:
-    """A factor as a matrix of these dimensions of its contraction, of which one is contiguous."""
-    rows, columns = (stride_along(factor.buffer, factor.map, d) for d in (row, column))
-    if 1 not in (rows, columns):
-        return None
-    others = tuple(stride_along(factor.buffer, factor.map, d) for d in contraction.around)
-    return Matrix(columns != 1, rows if columns == 1 else columns, others)
-
-
-def _is_zero(value: ir.Value) -> bool:
-    """Whether a number is the constant +0."""
-    if isinstance(value.owner, ir.Block) or value.owner.operation.name != "arith.constant":
-        return False
-    return str(value.owner.operation.attributes["value"]).startswith("0.0")
-
-
-class _Emitter:
-    """Emits one product in front of the last of its ops."""
-
-    def __init__(self, product: _Product) -> None:
-        self._product = product
-        self._contraction = contraction = product.contraction
-        self._machine = machine = machine_of(contraction.generic.op)
-        gemm, shape = product.gemm, product.shape
-        self._leading = tuple(matrix.leading * shape.bytes for matrix in (gemm.a, gemm.b))
-        self._in_place = shape.in_place(machine, *self._leading, gemm.k)
-        limits = task_limits(machine, contraction.nanoseconds, prod(gemm.batch))
-        rows, _, panels = shape.division(gemm.m, gemm.n, *limits, self._in_place)
-        columns = ceil(gemm.n / shape.columns / panels) * shape.columns
-        self._sums = contraction.c if product.epilogue is None else _overwritten(contraction, product.epilogue)
-        if self._sums is None:
-            rows, columns = _smaller(shape, rows, columns)
-        self._rows, self._columns = min(rows, gemm.m), _even(gemm.n, columns, shape.columns)
-
-    def replace(self) -> None:
-        """Do the product in tiles, and erase what it was."""
-        product, contraction = self._product, self._contraction
-        epilogue, gemm = product.epilogue, product.gemm
-        with ir.InsertionPoint(product.last), contraction.generic.op.location:
-            for region in regions(gemm.n, self._columns):
-                self._region(*region)
-        if epilogue is not None:
-            epilogue.generic.op.erase()
-        for op in (contraction.generic.op, product.fill):
-            op.erase()
-        buffer = contraction.c.buffer
-        if not isinstance(buffer.owner, ir.Block) and not list(buffer.uses):
-            buffer.owner.erase()
-
-    def _region(self, first: int, last: int, columns: int) -> None:
-        """All tiles of so many columns; the last of some rows may have fewer."""
-        contraction, gemm = self._contraction, self._product.gemm
-        dims = (*contraction.around, contraction.row, contraction.column)
-        lows = [0] * len(gemm.batch) + [0, first]
-        highs, steps = [*gemm.batch, gemm.m, last], [1] * len(gemm.batch) + [self._rows, columns]
-        counts = [ceil((high - low) / step) for low, high, step in zip(lows, highs, steps, strict=True)]
-        several = [d for d, count in enumerate(counts) if count > 1]
-        cost = contraction.nanoseconds * (last - first) / gemm.n
-        tasks, grain = split([counts[d] for d in several], cost, self._machine)
-
-        def task(values: list[ir.Value]) -> None:
-            at = {dims[d]: index(lows[d]) for d in range(len(dims)) if d not in several}
-            self._tile(at | {dims[d]: value for d, value in zip(several, values, strict=True)}, columns)
-
-        for_tasks(
-            [highs[d] for d in several], tasks, grain, task,
-            lows=[lows[d] for d in several], steps=[steps[d] for d in several],
-        )  # fmt: skip
-
-    def _tile(self, at: dict[int, ir.Value], columns: int) -> None:
-        """All sums of some rows and columns, and what follows on them."""
-        contraction, epilogue, sums = self._contraction, self._product.epilogue, self._sums
-        row, extent = contraction.row, self._product.gemm.m
-        rows: ir.Value = index(self._rows)
-        if extent % self._rows:
-            rows = arith.MinSIOp(rows, arith.SubIOp(index(extent), at[row]).result).result
-        if sums is None:
-            shape = [self._rows, columns]
-            tile = memref.AllocOp(ir.MemRefType.get(shape, contraction.element), [], []).result
-            address, leading = _address(tile), columns
-        else:
-            address, leading = self._place(sums, at), stride_along(sums.buffer, sums.map, row)
-        self._call(at, address, leading * self._product.shape.bytes, (rows, columns))
-        if epilogue is None:
-            return
-
-        def follow(i: ir.Value) -> None:
-            """Row by row, whose number is known when it runs."""
-            here = {**at, row: add(at[row], i)}
-            sizes = dict.fromkeys(contraction.around, 1) | {row: 1, contraction.column: columns}
-            if sums is None:
-                of_row = subview(tile, [i, 0], [1, columns])
-            else:
-                of_row = part_of(sums.buffer, sums.map, here, sizes)
-            epilogue.emit(of_row, (row, contraction.column), here, sizes)
-
-        for_steps(index(0), rows, 1, follow)
-
-    def _call(self, at: dict[int, ir.Value], sums: ir.Value, leading: int, shape: tuple[ir.Value, int]) -> None:
-        """The product of a tile by the shared function, as a job of one task."""
-        gemm, word = self._product.gemm, ir.IntegerType.get_signless(64)
-        known = dict.fromkeys(("next_a", "next_b", "next_c"), 0) | dict.fromkeys(("chunks", "panels"), 1)
-        known |= dict(zip(("lda", "ldb"), self._leading)) | dict(zip(("a_in_place", "b_in_place"), self._in_place))
-        known |= dict(ldc=leading, n=shape[1], k=gemm.k)
-        rows = arith.IndexCastOp(word, shape[0]).result
-        a, b = (self._place(factor, at) for factor in (self._contraction.a, self._contraction.b))
-        given = dict(a=a, b=b, c=sums, m=rows, rows=rows)
-        job = memref.AllocOp(ir.MemRefType.get([len(JOB)], word), [], []).result
-        vector = ir.VectorType.get([len(JOB)], word)
-        words = ir.DenseElementsAttr.get([ir.IntegerAttr.get(word, int(known.get(name, 0))) for name in JOB], vector)
-        store_vector(arith.ConstantOp(vector, words).result, job, [index(0)])
-        for name, value in given.items():
-            memref.StoreOp(value, job, [index(JOB.index(name))])
-        symbol = self._product.symbol
-        address = ir.Operation.create("llvm.inttoptr", results=[ir.Type.parse("!llvm.ptr")], operands=[_address(job)])
-        ir.Operation.create(
-            "llvm.call",
-            operands=[address.result, _word(0), _word(1)],
-            attributes={
-                "callee": ir.FlatSymbolRefAttr.get(symbol),
-                "operandSegmentSizes": ir.DenseI32ArrayAttr.get([3, 0]),
-                "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
-            },
+    matrices = (
+        Matrix(turned, bytes_ // call.shape.bytes, (0,) * len(batch))  # wherever they lie
+        for turned, bytes_ in zip(
+            (call.shape.a_turned, call.shape.b_turned), call.leading(contraction.a, contraction.b), strict=True
         )
-
-    def _place(self, factor: Factor, at: dict[int, ir.Value]) -> ir.Value:
-        """The address of a factor's part for a tile."""
-        strides = strides_of(factor.buffer.type, factor.map)
-        _, offset = ir.MemRefType(factor.buffer.type).get_strides_and_offset()
-        size = self._product.shape.bytes
-        return _address(factor.buffer, offset * size, [strides[d] * size for d in at], list(at.values()))
+    )
+    return Gemm(batch, extents[call.row], extents[call.column], extents[call.depth], *matrices)
 
 
 def _overwritten(contraction: Contraction, epilogue: Epilogue) -> Factor | None:
@@ -257,27 +154,148 @@ def _overwritten(contraction: Contraction, epilogue: Epilogue) -> Factor | None:
     return replace(contraction.c, buffer=output)
 
 
-def _smaller(shape: Shape, rows: int, columns: int) -> tuple[int, int]:
-    """Rows and columns, in whole blocks, of which a task's stack holds all."""
-    most = int(_TILE * PlaceTemporaries.task_bytes) // shape.bytes
-    columns = min(columns, most // shape.rows // shape.columns * shape.columns)
-    return min(rows, most // columns // shape.rows * shape.rows), columns
+class _Emitter:
+    """Emits one product in front of the last of its ops."""
 
+    def __init__(self, product: _Product) -> None:
+        self._product, self._call, self._panels = product, product.call, product.panels
+        self._contraction = product.contraction
+        self._extents = product.contraction.generic.extents
+        self._rows, self._columns, self._terms = (
+            self._extents[d] for d in (self._call.row, self._call.column, self._call.depth)
+        )
+        self._parts = ceil(self._terms / self._panels.depth)
 
-def _even(extent: int, step: int, block: int) -> int:
-    """Of a tile of at most `step` in whole blocks: without a rest, if that takes no more blocks."""
-    parts = ceil(extent / step)
-    even = extent // parts
-    return even if extent % parts == 0 and ceil(even / block) * parts <= ceil(extent / block) else step
+    def replace(self) -> None:
+        """Do the product in tiles, and erase what it was."""
+        product, op = self._product, self._contraction.generic.op
+        makes_rows = self._contraction.a in product.prologues  # in panels of one size
+        with ir.InsertionPoint(product.last), op.location:
+            for rows in regions(self._rows, self._panels.rows) if makes_rows else [(0, self._rows, self._panels.rows)]:
+                for columns in regions(self._columns, self._panels.columns):
+                    self._region(rows, columns)
+        makers = [maker for made in product.prologues.values() for maker in made.ops]
+        follows = [] if product.epilogue is None else [product.epilogue.generic.op]
+        buffers = [*(factor.buffer for factor in product.prologues), self._contraction.c.buffer]
+        for erased in (*follows, op, product.fill, *makers):
+            erased.erase()
+        for buffer in buffers:
+            if not isinstance(buffer.owner, ir.Block) and not list(buffer.uses):
+                buffer.owner.erase()
 
+    def _region(self, rows: tuple[int, int, int], columns: tuple[int, int, int]) -> None:
+        """All tiles of so many columns, between two places; the last of some rows may have fewer."""
+        outer = self._panels.outer
+        dims = (*outer, self._call.row, self._call.column)
+        lows = [0] * len(outer) + [rows[0], columns[0]]
+        highs = [*(self._extents[d] for d in outer), rows[1], columns[1]]
+        steps = [1] * len(outer) + [rows[2], columns[2]]
+        counts = [ceil((high - low) / step) for low, high, step in zip(lows, highs, steps, strict=True)]
+        several = [d for d, count in enumerate(counts) if count > 1]
+        share = (rows[1] - rows[0]) * (columns[1] - columns[0]) / (self._rows * self._columns)
+        tasks, grain = split(
+            [counts[d] for d in several], self._product.nanoseconds * share, self._call.machine
+        )
 
-def _address(buffer: ir.Value, offset: int = 0, strides: Sequence[int] = (), at: Sequence[ir.Value] = ()) -> ir.Value:
-    """The address of a place in a buffer, by bytes, as a number of 64 bits."""
-    base = memref.ExtractAlignedPointerAsIndexOp(buffer).result
-    place = add(base, place_in(offset, strides, at))
-    return arith.IndexCastOp(ir.IntegerType.get_signless(64), place).result
+        def task(values: list[ir.Value]) -> None:
+            at = {dims[d]: index(lows[d]) for d in range(len(dims)) if d not in several}
+            at |= {dims[d]: value for d, value in zip(several, values, strict=True)}
+            height: ir.Value | int = rows[2]
+            if (rows[1] - rows[0]) % rows[2]:
+                left = arith.SubIOp(index(rows[1]), at[self._call.row]).result
+                height = arith.MinSIOp(index(rows[2]), left).result
+            self._tile(at, height, rows[2], columns[2])
 
+        for_tasks(
+            [highs[d] for d in several], tasks, grain, task,
+            lows=[lows[d] for d in several], steps=[steps[d] for d in several],
+        )  # fmt: skip
 
-def _word(value: int) -> ir.Value:
-    word = ir.IntegerType.get_signless(64)
-    return arith.ConstantOp(word, ir.IntegerAttr.get(word, value)).result
+    def _tile(self, at: dict[int, ir.Value], height: ir.Value | int, rows: int, columns: int) -> None:
+        """All sums of `height` rows, of which there are at most `rows`, and so many columns, and what follows."""
+        call, sums, inner = self._call, self._product.sums, self._panels.inner
+        sizes = dict.fromkeys(self._panels.outer, 1) | {call.row: rows, call.column: columns}
+        own = None
+        if sums is None:
+            shape = [prod(self._extents[d] for d in inner) * rows, columns]
+            tile = memref.AllocOp(ir.MemRefType.get(shape, self._contraction.element), [], []).result
+            places = [ir.AffineDimExpr.get(d) for d in (call.row, call.column)]
+            own = Factor(tile, ir.AffineMap.get(len(self._extents), 0, places))
+        made = {factor: self._panel_of(factor, sizes) for factor in self._product.prologues}
+
+        def part(number: ir.Value) -> None:
+            begin = first = index(0)
+            depth, terms = self._panels.depth, self._terms
+            if self._parts > 1:
+                begin = wanted = arith.MulIOp(number, index(depth)).result
+                if terms % depth:  # panels are of one size: the last begins earlier, and what was added is left out
+                    begin = arith.MinSIOp(wanted, index(terms - depth)).result
+                    first = arith.SubIOp(wanted, begin).result
+            begins = {**at, call.depth: begin}
+            for factor, prologue in self._product.prologues.items():
+                prologue.emit(made[factor].buffer, begins, {**sizes, call.depth: depth})
+            count = arith.SubIOp(index(depth), first).result if self._parts > 1 and terms % depth else depth
+            adds = None
+            if self._parts > 1:
+                adds = arith.MinSIOp(number, index(1)).result
+
+            def multiply(positions: list[ir.Value], _: list[ir.Value]) -> list[ir.Value]:
+                inside = dict(zip(inner, positions, strict=True))
+                absolute = {**at, **inside, call.depth: add(begin, first)}
+                factors = [
+                    (made[factor], {**inside, call.depth: first}) if factor in made else (factor, absolute)
+                    for factor in (self._contraction.a, self._contraction.b)
+                ]
+                if own is None:
+                    assert sums is not None
+                    where = sums, {**at, **inside}
+                else:
+                    where = own, {call.row: self._row_of_tile(inside, rows)}
+                call.emit((factors[0], factors[1]), where, (height, columns, count), rows, adds)
+                return []
+
+            for_each([self._extents[d] for d in inner], [], multiply)
+
+        for_steps(index(0), index(self._parts), 1, part)
+        if self._product.epilogue is not None:
+            self._follow(self._product.epilogue, at, height, sizes, own)
+
+    def _follow(
+        self, epilogue: Epilogue, at: dict[int, ir.Value], height: ir.Value | int, sizes: dict[int, int],
+        own: Factor | None,
+    ) -> None:  # fmt: skip
+        """What follows on a tile, row by row: how many there are is known when it runs."""
+        call, sums, inner = self._call, self._product.sums, self._panels.inner
+        of_row = dict.fromkeys(self._contraction.around, 1) | {**sizes, call.row: 1}
+
+        def row(inside: dict[int, ir.Value], i: ir.Value) -> None:
+            here = {**at, **inside, call.row: add(at[call.row], i)}
+            if own is None:
+                assert sums is not None
+                values = part_of(sums.buffer, sums.map, here, of_row)
+            else:
+                place = add(self._row_of_tile(inside, sizes[call.row]), i)
+                values = subview(own.buffer, [place, 0], [1, sizes[call.column]])
+            epilogue.emit(values, (call.row, call.column), here, of_row)
+
+        def rows(positions: list[ir.Value], _: list[ir.Value]) -> list[ir.Value]:
+            inside = dict(zip(inner, positions, strict=True))
+            high = index(height) if isinstance(height, int) else height
+            for_steps(index(0), high, 1, lambda i: row(inside, i))
+            return []
+
+        for_each([self._extents[d] for d in inner], [], rows)
+
+    def _panel_of(self, factor: Factor, sizes: dict[int, int]) -> Factor:
+        """Where a task makes its part of a factor."""
+        own = {**sizes, self._call.depth: self._panels.depth}
+        shape = [own.get(d, self._extents[d]) for d in places_of(factor.map)]
+        type_ = ir.MemRefType.get(shape, self._contraction.element)
+        return replace(factor, buffer=memref.AllocOp(type_, [], []).result)
+
+    def _row_of_tile(self, inside: dict[int, ir.Value], rows: int) -> ir.Value:
+        """Where the rows begin in the tile that belong to a position along the dimensions inside."""
+        place = index(0)
+        for d, at in inside.items():
+            place = add(arith.MulIOp(place, index(self._extents[d])).result, at)
+        return arith.MulIOp(place, index(rows)).result

@@ -1,4 +1,4 @@
-"""How a product whose factors are made on the way is divided into tasks and parts of its sums."""
+"""How a product is divided into tasks, and parts of its sums where factors are made on the way."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ from collections.abc import Mapping
 
 from lamina.passes.framework.machine_attribute import machine_of
 from lamina.passes.kernels.cpu.gemm.contraction import Contraction
-from lamina.passes.kernels.cpu.gemm.contraction_blocks import DEPTH
-from lamina.passes.kernels.cpu.gemm.prologue import Copied, Prologue
+from lamina.passes.kernels.cpu.gemm.product_call import ProductCall
+from lamina.passes.kernels.cpu.gemm.product_shape import DEPTH, task_limits
+from lamina.passes.kernels.cpu.gemm.prologue import Prologue
 from lamina.passes.kernels.cpu.gemm.register_blocks import Factor
 from lamina.passes.linalg.analysis.structure import coefficient
 from lamina.passes.memref.place_temporaries import PlaceTemporaries
+from lamina.passes.stablehlo.analysis.gemm import Gemm
 from lamina.records import Record
 
-# Of the second cache, where all have to stay: what a task makes at a time, sums that it keeps beside, and sums that
-# grow in the result, where panels are but copied.
-_PANEL, _TILE, _COPIED_TILE = 1 / 16, 1 / 8, 1 / 2
+# Of the second cache, where all have to stay: what a task makes at a time, and its sums.
+_PANEL, _TILE = 1 / 16, 1 / 8
+_PANEL_OF_FEW = 2 / 3  # memory: of the first cache, what is made for few rows, which read it but once or twice
 # Of the stack of a task, where panels are, and the sums that an epilogue reads beside them.
 _PANEL_ALONE, _PANEL_BESIDE, _TILE_BESIDE = 1 / 2, 5 / 16, 5 / 8
 _FEW_TASKS, _ENOUGH_TASKS = 4, 16  # shape
+_FEW_ROWS = 42  # shape: three blocks
 _MOST_ROWS = 128  # shape: that a task makes of a factor
-_MOST_COPIED_ROWS = 1024  # shape: for which a task copies panels of the other factor
 _LEAST_DEPTH = 32  # shape: terms, of which a block's sums are loaded and stored once
 _LEAST_VECTORS = 2  # shape: of columns
 
@@ -41,42 +43,54 @@ class Panels(Record):
     """Terms of the sums for which panels are made at a time."""
 
 
+def choose_tiles(contraction: Contraction, gemm: Gemm, call: ProductCall, keeps_sums: bool) -> Panels:
+    """Tiles of a product whose factors are there. A task may keep its sums for itself."""
+    shape, machine = call.shape, call.machine
+    in_place = shape.in_place(machine, *call.leading(contraction.a, contraction.b), gemm.k, gemm.n)
+    limits = task_limits(machine, contraction.nanoseconds, math.prod(gemm.batch))
+    rows, _, panels = shape.division(gemm.m, gemm.n, *limits, in_place)
+    columns = math.ceil(gemm.n / shape.columns / panels) * shape.columns
+    if keeps_sums:
+        most = int(_TILE_BESIDE * PlaceTemporaries.task_bytes) // shape.bytes
+        columns = min(columns, most // shape.rows // shape.columns * shape.columns)
+        rows = min(rows, most // columns // shape.rows * shape.rows)
+    columns = _whole(gemm.n, columns, shape.columns)
+    return Panels((), contraction.around, (), min(rows, gemm.m), columns, gemm.k)
+
+
+def _whole(extent: int, step: int, block: int) -> int:
+    """Of at most `step` columns in whole blocks: without a rest, if that takes no more blocks."""
+    parts = math.ceil(extent / step)
+    even = extent // parts
+    return even if extent % parts == 0 and math.ceil(even / block) * parts <= math.ceil(extent / block) else step
+
+
 def choose_panels(
-    contraction: Contraction,
-    prologues: Mapping[Factor, Prologue | Copied],
-    is_large: bool,
-    vector_bits: int,
-    has_epilogue: bool,
+    contraction: Contraction, prologues: Mapping[Factor, Prologue], vector_bits: int, keeps_sums: bool
 ) -> Panels | None:
     """Panels of which no element is made twice; None if there are none, or too few tasks for a product
-    that is large enough for several cores. An epilogue reads sums that a task keeps for itself."""
+    that is large enough for several cores. A task may keep its sums for itself."""
+    cost = contraction.nanoseconds + sum(made.cost for made in prologues.values())
+    is_large = cost >= machine_of(contraction.generic.op).parallel_ns
     costly = sorted(prologues, key=lambda factor: -prologues[factor].cost)
     for made in ([tuple(costly)] if len(costly) > 1 else []) + [(factor,) for factor in costly]:
-        found = _panels_of(contraction, prologues, made, is_large, vector_bits, has_epilogue)
+        found = _panels_of(contraction, made, is_large, vector_bits, keeps_sums)
         if found is not None:
             return found
     return None
 
 
 def _panels_of(
-    contraction: Contraction,
-    prologues: Mapping[Factor, Prologue | Copied],
-    made: tuple[Factor, ...],
-    is_large: bool,
-    vector_bits: int,
-    has_epilogue: bool,
+    contraction: Contraction, made: tuple[Factor, ...], is_large: bool, vector_bits: int, keeps_sums: bool
 ) -> Panels | None:
     extents = contraction.generic.extents
     rows, columns = extents[contraction.row], extents[contraction.column]
-    cache = machine_of(contraction.generic.op).l2_bytes
+    machine = machine_of(contraction.generic.op)
+    cache = machine.l2_bytes
     stack = PlaceTemporaries.task_bytes
     tile, panel = int(_TILE * cache), min(int(_PANEL * cache), int(_PANEL_ALONE * stack))
-    if has_epilogue:
+    if keeps_sums:
         tile, panel = min(tile, int(_TILE_BESIDE * stack)), min(panel, int(_PANEL_BESIDE * stack))
-    if all(isinstance(prologues[factor], Copied) for factor in made):
-        rows = _even(rows, _MOST_COPIED_ROWS)
-        if not has_epilogue:
-            tile = int(_COPIED_TILE * cache)
     terms = extents[contraction.reduced[0]]
     outer = tuple(d for d in contraction.around if any(_uses(factor, d) for factor in made))
     inner = tuple(d for d in contraction.around if d not in outer)
@@ -87,6 +101,8 @@ def _panels_of(
     size = contraction.element_bytes
     lanes = vector_bits // (8 * size)
     if len(made) == 1 and made[0] == contraction.b:
+        if rows <= _FEW_ROWS:
+            panel = min(panel, int(_PANEL_OF_FEW * machine.l1_bytes))
         most = tile // (positions * rows * size)
         if most < _LEAST_VECTORS * lanes:
             return None  # elements of the other factor would be read again for few columns

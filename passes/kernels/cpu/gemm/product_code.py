@@ -25,11 +25,11 @@ from lamina.passes.kernels.cpu.gemm.product_shape import DEPTH, PANEL, VECTORS, 
 
 JOB = (
     "a", "lda", "b", "ldb", "c", "ldc", "m", "n", "k", "rows", "chunks", "panels", "next_a", "next_b", "next_c",
-    "a_in_place", "b_in_place",
+    "a_in_place", "b_in_place", "adds",
 )  # fmt: skip
 """Pointers, and bytes from one contiguous row or column to the next; the sizes; rows of a task; how many tasks the
 rows are divided into, and the blocks of columns; bytes from one product of a batch to the next; which factors are read
-in place, 0 or 1."""
+in place, 0 or 1; 1 where products are added to what c holds."""
 
 
 @functools.lru_cache(16)
@@ -115,7 +115,8 @@ begin:
   br label %part
 part:
   %p = phi i64 [ 0, %begin ], [ %p_next, %part_end ]
-  %first = icmp eq i64 %p, 0
+  %parts_before = or i64 %p, %adds
+  %first = icmp eq i64 %parts_before, 0
 {_part_of("term", "%k", "%p", "%parts")}
   %terms = sub i64 %term_high, %term_low
   %a_part_far = mul i64 %term_low, {a_term}

@@ -13,6 +13,7 @@ PANEL = 4  # blocks of b that are packed together, which reads lines side by sid
 _PACKED_BYTES = REFERENCE.l2_bytes // 4  # of a, on a task's stack
 _TASK_COLUMNS = 512  # enough to make up for packing a
 _TASKS = (4, 16)  # shape: of all products of a batch, so that threads get equal shares; at most, where that is free
+_FEW_BLOCKS = 8  # shape: of columns, for which rows of a are not worth packing
 _HEIGHTS = {512: 14}  # of blocks, by the width of vectors: sums, those of b and one of a fill the registers
 _LEAST_HEIGHT = 6  # shape: rows of a block where vectors leave fewer registers
 
@@ -54,14 +55,15 @@ class Shape:
         rows = ceil(blocks_of_rows / chunks) * self.rows
         return rows, ceil(m / rows), panels
 
-    def in_place(self, machine: Machine, lda: int, ldb: int, k: int) -> tuple[bool, bool]:
+    def in_place(self, machine: Machine, lda: int, ldb: int, k: int, columns: int) -> tuple[bool, bool]:
         """Whether whole blocks of a, and of b, are read where they lie, `lda` and `ldb` bytes from one contiguous row
-        or column to the next: where the lines that a block needs have places of their own in the first cache."""
+        or column to the next: where the lines that a block needs have places of their own in the first cache, or
+        rows of a are read for few columns."""
         terms = min(k, DEPTH)
         if self.a_turned:
             a = _stays(machine, lda, terms, self.rows * self.bytes)
         else:
-            a = _stays(machine, lda, self.rows, 1)
+            a = columns <= _FEW_BLOCKS * self.columns or _stays(machine, lda, self.rows, 1)
         return a, not self.b_turned and _stays(machine, ldb, terms, self.columns * self.bytes)
 
 
@@ -70,12 +72,12 @@ SHARED = "lamina_product_"
 
 
 def shared_symbol(element: str, a_turned: bool, b_turned: bool) -> str:
-    """The name of the function for a type and order of factors; `backends/cpu/products.py` adds what decides its code."""
+    """The function for a type and order of factors; `backends/cpu/products.py` adds what else decides its code."""
     return SHARED + element + "_" + "".join("t" if turned else "n" for turned in (a_turned, b_turned))
 
 
 def task_limits(machine: Machine, ns: float, batch: int) -> tuple[int, int]:
-    """(least, most) tasks into which `Shape.division` is to divide each product of a batch that takes so long in all."""
+    """(least, most) tasks, into which each product of a batch that takes so long in all is to go."""
     if ns < machine.parallel_ns:
         return 1, 1
     least, most = _TASKS
