@@ -36,6 +36,8 @@ _LEAST_TERMS = 16  # shape: rows, columns or terms: with fewer, blocks of code f
 _LEAST_PACKED = 32  # shape: rows, columns or terms: with fewer, packing both factors takes longest
 _WORTH_LIBRARY = 0.95  # shape: of ours: its threads wait by spinning, which costs where others run, too
 _WORTH_CODE = 0.87  # code: of the packed product's time: that takes 1 ms to compile, code for a shape some 50
+_WORTH_TILES = 0.03  # code: of the product's time: what less than that is gained takes some 7 ms more to compile
+_KEPT = 1 / 2  # memory: of a second cache, beside what else is in it
 _LIBRARY_PACKS = 1 << 18  # shape: products beyond which OpenBLAS packs factors and shares the work
 _LAID_OUT = 2  # times, that a transposed right factor goes through memory where code for the shape copies it
 
@@ -58,11 +60,12 @@ class Products(Record):
             return None
         element, by = element_name(dot.operands[0].type), self.by
         outside, makes_right = elements_outside(dot)
+        is_alone = not outside  # else its tiles are in a kernel with what is around it
         if by == "auto":
             by = choose_implementation(gemm, element, self.machine, outside, makes_right)
+            is_alone = not _gains_by_tiles(gemm, element, self.machine, outside)
         if by == "library":
             return BLAS
-        is_alone = not outside  # else its tiles are in a kernel with what is around it
         return SHARED_PRODUCT if by == "shared" and is_alone and can_be_shared(gemm, element) else None
 
 
@@ -104,7 +107,7 @@ def _time(
 ) -> float:  # fmt: skip
     """Nanoseconds of one product of the batch on a core, by rates of square products; infinite where it can't be
     done so, or is too small to be."""
-    products, bytes_each = gemm.m * gemm.n * gemm.k, 4 if element == "f32" else 8
+    products, bytes_each = gemm.m * gemm.n * gemm.k, _bytes(element)
     size = products ** (1 / 3)
 
     if by == "kernel":
@@ -122,13 +125,29 @@ def _time(
     more = (gemm.n * gemm.k + gemm.m * gemm.k + gemm.m * gemm.n - 3 * size**2) * bytes_each * 1000
     if by == "library":
         packing = more / machine.pack_bytes_per_us if products > _LIBRARY_PACKS else 0
-        stored = outside * bytes_each / prod(gemm.batch)
-        bytes_per_us = machine.cached_bytes_per_us if stored < machine.l2_bytes else machine.stream_bytes_per_us
-        storing = 2 * stored / bytes_per_us * 1000
-        return 2 * products / machine.rate(element, by, size) + packing + storing
+        return 2 * products / machine.rate(element, by, size) + packing + _storing(gemm, element, machine, outside)
     if not can_be_shared(gemm, element) or min(gemm.m, gemm.n, gemm.k) < _LEAST_PACKED:
         return math.inf
     return 2 * products / machine.rate(element, by, size) + more / machine.stream_bytes_per_us
+
+
+def _gains_by_tiles(gemm: Gemm, element: str, machine: Machine, outside: int) -> bool:
+    """Whether it pays to do what is around a packed product tile by tile: not where all that is stored between stays
+    in a second cache, as tiles do."""
+    if outside * _bytes(element) <= _KEPT * machine.l2_bytes:
+        return False
+    return _storing(gemm, element, machine, outside) > _WORTH_TILES * _time(gemm, element, machine, "shared")
+
+
+def _bytes(element: str) -> int:
+    return 4 if element == "f32" else 8
+
+
+def _storing(gemm: Gemm, element: str, machine: Machine, outside: int) -> float:
+    """Nanoseconds, for each product of the batch, of storing so many elements and reading them again."""
+    stored = outside * _bytes(element) / prod(gemm.batch)
+    bytes_per_us = machine.cached_bytes_per_us if stored < machine.l2_bytes else machine.stream_bytes_per_us
+    return 2 * stored / bytes_per_us * 1000
 
 
 def elements_outside(dot: ir.Operation) -> tuple[int, bool]:

@@ -78,7 +78,7 @@ def few_rows(a, b):
 # CHECK: full vectors:
 # CHECK: fma.v
 # CHECK-NOT: no vectors:
-@print_loops("f32[64,512]", "bf16[512,256]", "f32[256]")
+@print_loops("f32[64,1024]", "bf16[1024,1024]", "f32[1024]")
 def made_factor(a, b, scale):
     return a @ jnp.exp(b.astype(jnp.float32) * scale)
 
