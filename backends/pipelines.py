@@ -67,7 +67,7 @@ STABLEHLO_OPTIMIZE = (
 STABLEHLO_FUSE = (
     "stablehlo-separate-lanes",  # before anything knows the shapes of all lanes
     "stablehlo-outline-attention-gradient{least-scores=262144}",  # what it leaves of attention is nobody else's
-    "stablehlo-outline-attention{whole=16}",  # before others take its parts
+    "stablehlo-outline-attention{whole=16 least-scores=65536}",  # before others take its parts
     "stablehlo-chunk-attention",
     "stablehlo-reduce-windows",
     "stablehlo-reduce-before-transposing",

@@ -8,6 +8,8 @@ import pytest
 import lamina
 import lamina.numpy as jnp
 
+pytestmark = pytest.mark.usefixtures("attention_of_any_size")
+
 _R = np.random.RandomState(0)
 _Q = _R.randn(2, 5, 4, 8).astype(np.float32)
 _K, _V = (_R.randn(2, 6, 2, 8).astype(np.float32) for _ in range(2))

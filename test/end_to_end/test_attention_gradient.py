@@ -12,7 +12,7 @@ import pytest
 
 import lamina
 
-pytestmark = pytest.mark.usefixtures("gradients_of_any_size")
+pytestmark = pytest.mark.usefixtures("attention_of_any_size")
 _R = np.random.default_rng(0)
 
 

@@ -11,6 +11,8 @@ import pytest
 
 import lamina
 
+pytestmark = pytest.mark.usefixtures("attention_of_any_size")
+
 
 def _checked(attention: Any, arguments: tuple[np.ndarray, ...]) -> Any:
     """The compiled program, whose result is JAX's."""

@@ -12,6 +12,8 @@ from support.attention_on_cpus import TARGETS
 import lamina
 from lamina.backends import target as targets
 
+pytestmark = pytest.mark.usefixtures("attention_of_any_size")
+
 # Names of the operands' and the result's dimensions, extents (q queries, k keys, of widths d and e), and
 # which keys are seen.
 _CASES: dict[str, tuple[str, dict[str, int], str]] = {

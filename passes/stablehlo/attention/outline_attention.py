@@ -13,12 +13,15 @@ comparisons) goes in, arrays become arguments.
 Only where nobody else uses scores or probabilities: a gradient does. Only for operands of 16 bits or of
 f32 and widths of at most `max-width`.
 With `whole`, the kernel's scores are of f32; widths are multiples of that, and so are numbers of queries
-below 32, keys are as many or more, and rows of v lie together in memory.
+below 32, keys are as many or more, and rows of v lie together in memory. With `least-scores`, fewer of f32 are left
+to products and a softmax.
 
 example: test/passes/stablehlo/attention/outline_attention.mlir
 """
 
 from __future__ import annotations
+
+from math import prod
 
 from lamina.dialects import stablehlo as hlo
 from lamina.dialects.attributes import KIND, REASON
@@ -42,6 +45,7 @@ class OutlineAttention(Pass):
 
     max_width: int = 256  # rounding
     whole: int = 1
+    least_scores: int = 0  # code
 
     def run(self, module: ir.Module) -> None:
         kernels = Kernels(module)
@@ -72,9 +76,13 @@ class OutlineAttention(Pass):
         rank = len(v.type.shape)
         free = numbers.rhs_free(rank) if found.probabilities_operand == 0 else numbers.lhs_free(rank)
         widths = (q.type.shape[width], v.type.shape[free[0]])
-        if max(widths) > self.max_width:
+        if max(widths) > self.max_width or (types == {"f32"} and self._is_small(found)):
             return False
         return self.whole == 1 or self._is_whole(found, widths, free[0] == rank - 1)
+
+    def _is_small(self, found: Attention) -> bool:
+        """Whether scores stay in a cache anyway: products of f32 and a softmax compile in a third of the time."""
+        return prod(found.scores.type.shape) < self.least_scores
 
     def _is_whole(self, found: Attention, widths: tuple[int, int], rows_together: bool) -> bool:
         queries = found.scores.type.shape[AttentionShape(found, None).rows[-1]]

@@ -1,5 +1,6 @@
 // RUN: %lamina-opt %s --stablehlo-outline-attention --split-input-file | FileCheck %s
 // RUN: %lamina-opt %s --pass-pipeline='stablehlo-outline-attention{whole=16}' --split-input-file | FileCheck %s --check-prefix=WIDE
+// RUN: %lamina-opt %s --pass-pipeline='stablehlo-outline-attention{whole=16 least-scores=4096}' --split-input-file | FileCheck %s --check-prefix=LARGE
 
 // The scale and a causal mask go in; k lies as (batch, keys, heads, width).
 // CHECK-LABEL: func.func @main
@@ -67,7 +68,11 @@ func.func @gradient(%q: tensor<32x16xbf16>, %k: tensor<64x16xbf16>, %v: tensor<6
 // -----
 
 // f32 is done, too; whether tf32 will do is said by the products.
-// CHECK-LABEL: func.func @exact
+// CHECK-LABEL: // Few scores of f32 stay in a cache as they are.
+// LARGE-LABEL: func.func @exact
+// LARGE-NOT: call @fused_attention
+// LARGE: return
+func.func @exact
 // CHECK-NEXT: call @fused_attention_0
 func.func @exact(%q: tensor<32x16xf32>, %k: tensor<64x16xf32>, %v: tensor<64x16xf32>)
     -> tensor<32x16xf32> {
