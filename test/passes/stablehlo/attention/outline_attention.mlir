@@ -68,12 +68,12 @@ func.func @gradient(%q: tensor<32x16xbf16>, %k: tensor<64x16xbf16>, %v: tensor<6
 // -----
 
 // f32 is done, too; whether tf32 will do is said by the products.
-// CHECK-LABEL: // Few scores of f32 stay in a cache as they are.
+// CHECK-LABEL: func.func @exact
+// CHECK-NEXT: call @fused_attention_0
+// Few scores of f32 stay in a cache as they are.
 // LARGE-LABEL: func.func @exact
 // LARGE-NOT: call @fused_attention
 // LARGE: return
-func.func @exact
-// CHECK-NEXT: call @fused_attention_0
 func.func @exact(%q: tensor<32x16xf32>, %k: tensor<64x16xf32>, %v: tensor<64x16xf32>)
     -> tensor<32x16xf32> {
   %t = stablehlo.dot_general %q, %k, contracting_dims = [1] x [1] : (tensor<32x16xf32>, tensor<64x16xf32>) -> tensor<32x64xf32>
