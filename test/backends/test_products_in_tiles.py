@@ -132,3 +132,14 @@ def test_code_for_the_shape_where_the_user_wants_it():
         compiled = _compiled(lambda a, b: jnp.abs(a @ b), a, b)
     assert SHARED not in compiled.as_text("llvm")
     np.testing.assert_allclose(np.asarray(compiled(a, b)), abs(a @ b), rtol=1e-9, atol=1e-11)
+
+
+def test_terms_of_several_dimensions():
+    a, b = _x(60, 9, 20), _x(9, 20, 70)
+    compiled = _compiled(lambda a, b: jnp.exp(jnp.tensordot(a, b, 2) / 20), a, b)
+    assert _is_in_tiles(compiled)
+    wanted = np.exp(np.tensordot(a, b, 2) / 20)
+    np.testing.assert_allclose(np.asarray(compiled(a, b)), wanted, rtol=1e-9, atol=1e-11)
+    apart = _compiled(lambda a, b: jnp.abs(jnp.einsum("mjk,kjn->mn", a, b)), a, b.swapaxes(0, 1).copy())
+    found = np.asarray(apart(a, b.swapaxes(0, 1).copy()))
+    np.testing.assert_allclose(found, abs(np.tensordot(a, b, 2)), rtol=1e-9, atol=1e-11)

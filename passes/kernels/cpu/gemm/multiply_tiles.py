@@ -114,7 +114,8 @@ def _read(contraction: Contraction, vector_bits: int) -> _Product | None:
     epilogue = find_epilogue(generic, fill)
     sums = contraction.c if epilogue is None else _overwritten(contraction, epilogue)
     panels = None
-    if prologues and max(made.cost for made in prologues.values()) >= _LEAST_SHARE * contraction.nanoseconds:
+    costs = [made.cost for made in prologues.values()]
+    if len(contraction.reduced) == 1 and max(costs, default=0) > _LEAST_SHARE * contraction.nanoseconds:
         panels = choose_panels(contraction, prologues, vector_bits, sums is None)
     if panels is not None:
         prologues = {factor: prologues[factor] for factor in panels.made}
@@ -138,7 +139,7 @@ def _gemm(contraction: Contraction, call: ProductCall) -> Gemm:
             (call.shape.a_turned, call.shape.b_turned), call.leading(contraction.a, contraction.b), strict=True
         )
     )
-    return Gemm(batch, extents[call.row], extents[call.column], extents[call.depth], *matrices)
+    return Gemm(batch, extents[call.row], extents[call.column], call.terms, *matrices)
 
 
 def _overwritten(contraction: Contraction, epilogue: Epilogue) -> Factor | None:
@@ -161,9 +162,8 @@ class _Emitter:
         self._product, self._call, self._panels = product, product.call, product.panels
         self._contraction = product.contraction
         self._extents = product.contraction.generic.extents
-        self._rows, self._columns, self._terms = (
-            self._extents[d] for d in (self._call.row, self._call.column, self._call.depth)
-        )
+        self._rows, self._columns = (self._extents[d] for d in (self._call.row, self._call.column))
+        self._terms = self._call.terms
         self._parts = ceil(self._terms / self._panels.depth)
 
     def replace(self) -> None:

@@ -29,19 +29,26 @@ class ProductCall(Record):
     row: int
     column: int
     depth: int
+    """The innermost dimension of the terms."""
+    terms: int
+    """How many they are: of all summed dimensions, which lie as one in both factors."""
 
     @classmethod
     def of(cls, contraction: Contraction, vector_bits: int) -> ProductCall | None:
         """None where it is no product of such matrices."""
-        a, b = contraction.a, contraction.b
-        if len(contraction.reduced) != 1:
-            return None
-        row, column, (depth,) = contraction.row, contraction.column, contraction.reduced
+        a, b, extents = contraction.a, contraction.b, contraction.generic.extents
+        row, column, (*around, depth) = contraction.row, contraction.column, contraction.reduced
         turned = [_is_turned(a, row, depth), _is_turned(b, depth, column)]
         if None in turned:
             return None
+        terms = extents[depth]
+        for outer in reversed(around):
+            if any(_stride(each, outer) != terms * _stride(each, depth) for each in (a, b)):
+                return None
+            terms *= extents[outer]
         shape = Shape(vector_bits, 8 * contraction.element_bytes, bool(turned[0]), bool(turned[1]))
-        return cls(shape, machine_of(contraction.generic.op), str(contraction.element), row, column, depth)
+        machine = machine_of(contraction.generic.op)
+        return cls(shape, machine, str(contraction.element), row, column, depth, terms)
 
     @property
     def symbol(self) -> str:
@@ -52,7 +59,7 @@ class ProductCall(Record):
         """Bytes from one contiguous row or column of the factors to the next."""
         apart = (self.depth if self.shape.a_turned else self.row), (self.column if self.shape.b_turned else self.depth)
         return tuple(  # type: ignore[return-value]
-            self.shape.bytes * stride_along(factor.buffer, factor.map, d) for factor, d in zip((a, b), apart)
+            self.shape.bytes * _stride(factor, d) for factor, d in zip((a, b), apart, strict=True)
         )
 
     def emit(
@@ -73,7 +80,7 @@ class ProductCall(Record):
         rows = ceil(most_rows / chunks / self.shape.rows) * self.shape.rows
         words: dict[str, ir.Value | int] = dict(
             a=self._address(*factors[0]), b=self._address(*factors[1]), c=self._address(*sums), lda=lda, ldb=ldb,
-            ldc=self.shape.bytes * stride_along(sums[0].buffer, sums[0].map, self.row),
+            ldc=self.shape.bytes * _stride(sums[0], self.row),
             m=sizes[0], n=sizes[1], k=sizes[2], rows=rows, chunks=chunks, panels=1, next_a=0, next_b=0, next_c=0,
             a_in_place=int(in_place[0]), b_in_place=int(in_place[1]), adds=0 if adds is None else adds,
         )  # fmt: skip
@@ -129,5 +136,9 @@ def starts_from_zero(fill: ir.Operation | None) -> bool:
 
 def _is_turned(factor: Factor, row: int, column: int) -> bool | None:
     """Whether not a matrix's rows but its columns are contiguous; None where neither are."""
-    rows, columns = (stride_along(factor.buffer, factor.map, d) for d in (row, column))
+    rows, columns = _stride(factor, row), _stride(factor, column)
     return None if 1 not in (rows, columns) else columns != 1
+
+
+def _stride(factor: Factor, dimension: int) -> int:
+    return stride_along(factor.buffer, factor.map, dimension)
