@@ -120,7 +120,7 @@ def _read(contraction: Contraction, vector_bits: int) -> _Product | None:
     if panels is not None:
         prologues = {factor: prologues[factor] for factor in panels.made}
         product = _Product(contraction, call, panels, prologues, fill, epilogue, sums)
-        own = [op for made in prologues.values() for op in made.ops] + [fill, generic.op]
+        own = [*(made.generic.op for made in prologues.values()), fill, generic.op]
         if can_be_done_together([*own, product.last], product.last):
             return product
     gemm = _gemm(contraction, call)
@@ -174,7 +174,7 @@ class _Emitter:
             for rows in regions(self._rows, self._panels.rows) if makes_rows else [(0, self._rows, self._panels.rows)]:
                 for columns in regions(self._columns, self._panels.columns):
                     self._region(rows, columns)
-        makers = [maker for made in product.prologues.values() for maker in made.ops]
+        makers = [made.generic.op for made in product.prologues.values()]
         follows = [] if product.epilogue is None else [product.epilogue.generic.op]
         buffers = [*(factor.buffer for factor in product.prologues), self._contraction.c.buffer]
         for erased in (*follows, op, product.fill, *makers):

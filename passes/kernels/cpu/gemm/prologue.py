@@ -29,11 +29,6 @@ class Prologue(Record):
     """Its dimensions by the contraction's."""
 
     @property
-    def ops(self) -> tuple[ir.Operation, ...]:
-        """The ops that make the factor."""
-        return (self.generic.op,)
-
-    @property
     def cost(self) -> float:
         """Nanoseconds of all of it."""
         return total_cost(self.generic)
