@@ -47,13 +47,13 @@ class PadAround(Pass):
 def _rewrite(padded: ir.Value, padding: Padding) -> None:
     copy = padding.ops[1]
     maker = maker_of(padding)
-    if maker is not None and not can_be_done_together(maker.ops, copy):
+    if maker is not None and not can_be_done_together([maker.generic.op], copy):
         maker = None
     shape = list(ir.MemRefType(padded.type).shape)
     with ir.InsertionPoint(copy), copy.location:
         PaddedWindow(padding, shape, padded, [0] * len(shape), shape, maker).emit()
     source, view = copy.operands
-    makers = () if maker is None else maker.ops
+    makers = () if maker is None else (maker.generic.op,)
     for erased in (copy, view.owner, padding.ops[0], *padding.ops[2:], *makers):
         erased.erase()
     if not isinstance(source.owner, ir.Block) and not list(source.uses):

@@ -242,7 +242,7 @@ class _Work(Record):
         if self.fill is not None:
             ops.append(self.fill)
         if self.maker is not None:
-            ops += self.maker.ops
+            ops.append(self.maker.generic.op)
         for op in ops:
             op.erase()
         for value in temporaries:
@@ -316,7 +316,7 @@ def _stands_alone(work: _Work) -> bool:
     """Whether all its ops can be done part by part where the last of them is."""
     reader = work.reader
     epilogue = [] if work.epilogue is None else [work.epilogue.generic.op]
-    makers = [] if work.maker is None else work.maker.ops
+    makers = [] if work.maker is None else [work.maker.generic.op]
     own = [*makers, *work.padding.ops, reader.op, *epilogue]
     own += [] if work.fill is None else [work.fill]
     written = {root_buffer(v) for op in (reader.op, *epilogue) for v in outputs_of(op)}

@@ -31,7 +31,7 @@ class Making(Record):
         made = find_prologue(factor.widening, factor.factor)
         if made is None:
             return None
-        own = [*made.ops, factor.widening, product.roles.generic.op, last]
+        own = [made.generic.op, factor.widening, product.roles.generic.op, last]
         return Making(product, made) if can_be_done_together(own, last) else None
 
     @property

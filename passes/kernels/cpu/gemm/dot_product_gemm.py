@@ -106,7 +106,7 @@ class DotProductGemm(Pass):
             op.erase()
             widenings |= {f.widening for f in (product.a, product.b) if f.widening is not None}
             if emitter.made is not None:
-                makers |= set(emitter.made.prologue.ops)
+                makers.add(emitter.made.prologue.generic.op)
             if not isinstance(temporary.owner, ir.Block) and not list(temporary.uses):
                 temporary.owner.erase()
             self.count("grouped")
