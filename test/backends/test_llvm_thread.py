@@ -41,7 +41,7 @@ def run(tmp_path, work, handler=""):
         env={**os.environ, "LAMINA_CACHE_DIR": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=600,
     )
 
 

@@ -55,7 +55,7 @@ def one_worker(monkeypatch: pytest.MonkeyPatch):
     (worker,) = workers._workers
     yield worker
     workers._end_all()
-    for _ in range(100):
+    for _ in range(5000):
         if not workers._workers:
             return
         with workers._lock:
@@ -244,7 +244,7 @@ def test_the_longest_kernel_is_taken_first() -> None:
 def test_workers_begin_before_there_is_a_plan(one_worker) -> None:
     with Kernels(Target.host(), None) as kernels:
         kernels.offer(fused())
-        for _ in range(600):
+        for _ in range(2500):
             if not kernels._batch._waiting:  # the worker took them all, this process none
                 break
             time.sleep(0.1)

@@ -53,7 +53,7 @@ print(jax.config.jax_enable_x64, jax.config.jax_disable_jit)
 def run(code: str, **variables: str) -> str:
     environment = {**os.environ, **variables}
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=environment
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=600, env=environment
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -176,9 +176,9 @@ def test_a_long_loop_over_an_array_copies_nothing() -> None:
     loop = compiled.as_text("llvm").split("; entry")[0]
     assert entry.count("@llvm.memcpy.p0.p0.i64(ptr %") == 1 and "call void @llvm.memcpy" not in loop
     compiled(x)[0].block_until_ready()
-    begin = time.perf_counter()
+    begin = time.process_time()
     compiled(x)[0].block_until_ready()
-    assert time.perf_counter() - begin < 0.5
+    assert time.process_time() - begin < 0.5
 
 
 def test_donated_buffers_are_used_again() -> None:

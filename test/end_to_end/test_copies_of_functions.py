@@ -69,6 +69,6 @@ def test_another_process_calls_them(tmp_path):
     (tmp_path / "functions.py").write_text(FUNCTIONS)
     (tmp_path / "program.py").write_text(PROGRAM)
     done = subprocess.run(
-        [sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120
+        [sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=600
     )
     assert done.stdout == "2.0 4.0 3.0\n", done.stderr

@@ -412,7 +412,7 @@ def test_disable_jit_runs_python():
 
 # ---- what is logged ----------------------------------------------------------------------------------------
 def run(program: str, **env: str) -> subprocess.CompletedProcess:
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], timeout=120, text=True,
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], timeout=600, text=True,
                           capture_output=True, env={**os.environ, **env})  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done

@@ -110,7 +110,7 @@ def test_the_environment_says_it(tmp_path):
         environment = {**os.environ, "LAMINA_MATRIX_PRODUCTS": value, "LAMINA_CACHE": "1",
                        "LAMINA_CACHE_DIR": str(tmp_path)}  # fmt: skip
         return subprocess.run([sys.executable, "-c", code], env=environment, text=True,
-                              capture_output=True, timeout=120)  # fmt: skip
+                              capture_output=True, timeout=600)  # fmt: skip
 
     said = [run(value).stdout.split() for value in ("auto", "library", "kernel", "library")]
     assert said == [["output", "False"], ["library", "False"], ["output", "False"], ["library", "True"]]

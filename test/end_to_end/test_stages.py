@@ -191,7 +191,7 @@ def test_texts_of_programs_from_the_disk(tmp_path):
     """
     outs = []
     for _ in range(2):
-        done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], text=True, timeout=120,
+        done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], text=True, timeout=600,
                               capture_output=True, env={**os.environ, "LAMINA_CACHE_DIR": str(tmp_path)})  # fmt: skip
         assert done.returncode == 0, done.stderr
         outs.append(done.stdout.split())
@@ -277,13 +277,13 @@ def test_the_gradient_of_many_steps_compiles_in_time_linear_in_them():
             return x.sum()
 
         lowered = lamina.jit(lamina.grad(f)).lower(lamina.ShapeDtypeStruct((8, 8), np.float32))
-        start = time.perf_counter()
+        start = time.process_time()
         lowered.compile()
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     build(3)
     short = build(15)
-    long = min(build(60), build(61), build(62))  # one sample may wait for others on the machine
+    long = min(build(60), build(61), build(62))
     assert long < 4 * short * 2 + 1.0, (short, long)
 
 

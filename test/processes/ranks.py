@@ -12,7 +12,7 @@ LAUNCHER = Path(sys.executable).parent / "mpiexec"
 
 
 def run_ranks(
-    count: int, *arguments: str, seconds: float = 120, devices: int = 1, **environment: str
+    count: int, *arguments: str, seconds: float = 600, devices: int = 1, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """`python arguments` in so many processes, each with so many devices. Without a launcher: in one."""
     command = [sys.executable, *arguments]

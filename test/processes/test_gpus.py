@@ -55,7 +55,7 @@ def test_gpus_are_dealt_to_processes() -> None:
 
 @pytest.mark.skipif(missing() is not None, reason="needs lamina[sharding]")
 def test_a_process_that_fails_is_named(tmp_path: Path) -> None:
-    done = run_ranks(2, "gpus.py", str(tmp_path), "fails", LAMINA_COLLECTIVE_TIMEOUT="60")
+    done = run_ranks(2, "gpus.py", str(tmp_path), "fails", LAMINA_COLLECTIVE_TIMEOUT="600")
     assert done.returncode != 0 and "ends after" in done.stderr
     errors = {path.name: path.read_text() for path in tmp_path.glob("error-*")}
     assert "ncclAllReduce failed" in errors["error-0-1"] and "in process 1: unhandled system" in errors["error-0-1"]

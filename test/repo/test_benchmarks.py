@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def run(*args):
     env = {k: v for k, v in os.environ.items() if k != "LAMINA_CACHE_DIR"}
     command = [sys.executable, "-m", "benchmarks", *args]
-    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=300)
+    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=600)
 
 
 def test_a_part_of_the_suite(tmp_path):
@@ -109,7 +109,7 @@ sys.exit(suite.main(["--quick", "--json", sys.argv[1]]))
 
 def test_peers_that_fail_say_why(tmp_path):
     command = [sys.executable, "-c", PEERS, str(tmp_path / "a.json")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert done.returncode == 1, done.stdout + done.stderr
     found = json.loads((tmp_path / "a.json").read_text())
     rows = {row["name"]: row for row in found["rows"]}

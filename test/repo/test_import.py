@@ -11,7 +11,7 @@ import pytest
 
 def run(code, env=None):
     command = [sys.executable, "-c", code]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=60, env=env)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=600, env=env)
     assert result.returncode == 0, result.stderr
     return result.stdout.strip()
 

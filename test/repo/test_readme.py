@@ -19,7 +19,7 @@ def test_there_is_an_example():
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_example_runs(program, tmp_path):
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, timeout=120
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, timeout=600
     )
     assert done.returncode == 0, done.stderr
     assert "@main" in done.stdout

@@ -1,7 +1,6 @@
 """Devices that meet in collectives: uneven arrival, failures, what never comes."""
 
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -90,10 +89,12 @@ def test_different_branches_raise_at_once() -> None:
     def f(x):
         return lax.cond(lax.axis_index("i") == 0, lambda v: v, lambda v: lax.psum(v, "i"), x)
 
-    start = time.monotonic()
-    with pytest.raises(RuntimeError, match="different branches"):
-        _mapped(f)(np.arange(4, dtype=np.float32))
-    assert time.monotonic() - start < 30
+    runtime.set_collective_timeout(3600)
+    try:
+        with pytest.raises(RuntimeError, match="different branches"):
+            _mapped(f)(np.arange(4, dtype=np.float32))
+    finally:
+        runtime.set_collective_timeout(0)
     # The devices are fit for the next program.
     np.testing.assert_array_equal(_mapped(lambda x: lax.psum(x, "i"))(np.ones(4)), np.full(4, 4))
 
@@ -114,7 +115,7 @@ def test_a_failure_on_one_device_ends_the_others() -> None:
 
 def test_a_device_that_is_late_times_out() -> None:
     def f(x):
-        rounds = (lax.axis_index("i") == 1) * 20_000_000
+        rounds = (lax.axis_index("i") == 1) * 2_000_000_000  # it is ended with the others
         late = lax.fori_loop(0, rounds, lambda _, v: lamina.numpy.sin(v) + 1, x)
         return lax.psum(late, "i")
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import itertools
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -396,7 +398,7 @@ def test_what_nccl_finds_out_later(cuda: FakeDriver, nccl: FakeNccl) -> None:
     before.block_until_ready()
     nccl.stalled.add(1)
     found = run(given)
-    nccl.comms[3].async_error, nccl.comms[3].last = fake_nccl.REMOTE_ERROR, b"connection closed by peer"
+    nccl.comms[3].last, nccl.comms[3].async_error = b"connection closed by peer", fake_nccl.REMOTE_ERROR
     pattern = r"on cuda:3, device 3 of 4: remote process exited .* network error \(connection closed by peer\)"
     with pytest.raises(JaxRuntimeError, match=pattern):
         found.block_until_ready()
@@ -416,6 +418,56 @@ def test_a_callback_that_raises_ends_all(cuda: FakeDriver) -> None:
 
     with pytest.raises(Exception, match="not that one"):
         _on_blocks(body, "cuda", np.arange(4, dtype=np.float32).reshape(4, 1))
+
+
+def test_programs_are_loaded_while_another_runs(cuda: FakeDriver) -> None:
+    """Communicators of groups that are new are made between two runs, not in the midst of one."""
+    mesh = _mesh("cuda")
+    given = _put(np.ones((4, 2), np.float32), mesh, _ALL)
+
+    def mapped(body: Any) -> Any:
+        return lamina.jit(lamina.shard_map(body, mesh=mesh, in_specs=P(_ALL), out_specs=P(_ALL), check_vma=False))
+
+    run, over, wrong = mapped(_chain), threading.Event(), []
+    wanted = np.asarray(run(given))
+
+    def work() -> None:
+        while not over.is_set():
+            try:
+                np.testing.assert_array_equal(np.asarray(run(given)), wanted)
+            except BaseException as error:
+                wrong.append(error)
+                return
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        for pair in itertools.combinations(range(4), 2):
+            rest = [i for i in range(4) if i not in pair]
+            sums = mapped(lambda x, groups=[list(pair), rest]: lax.psum(x, _ALL, axis_index_groups=groups))
+            np.testing.assert_array_equal(np.asarray(sums(given)), np.full((4, 2), 2, np.float32))
+    finally:
+        over.set()
+        thread.join()
+    assert not wrong
+
+
+def test_a_callback_loads_no_program_with_new_groups(cuda: FakeDriver) -> None:
+    mesh = _mesh("cuda")
+
+    def sums(axes: Any) -> Any:
+        body = lamina.shard_map(lambda x: lax.psum(x, axes), mesh=mesh, in_specs=P(_ALL), out_specs=P(_ALL))
+        return lamina.jit(body)
+
+    def load(x: Any) -> Any:
+        sums("a")(_put(np.ones((4, 2), np.float32), mesh, _ALL))
+        return x
+
+    def body(x: Any) -> Any:
+        return lax.psum(lamina.pure_callback(load, lamina.ShapeDtypeStruct(x.shape, x.dtype), x), _ALL)
+
+    with pytest.raises(Exception, match="new groups of devices was loaded by a callback"):
+        _on_blocks(body, "cuda", np.ones((4, 2), np.float32))
 
 
 def test_without_nccl() -> None:

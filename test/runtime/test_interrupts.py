@@ -1,39 +1,30 @@
 """Ctrl-C while a computation runs: it ends the wait, once, whoever waits."""
 
+import os
 import subprocess
 import sys
 
 import pytest
 
 PROGRAM = """
-import os, signal, threading, time
+import os, signal, sys, threading
+sys.path.insert(0, {tests!r})
 import numpy as np
-import lamina
-from lamina import lax
-
-@lamina.jit
-def long(x, steps):
-    return lax.fori_loop(0, steps, lambda i, x: lamina.numpy.sin(x) + 1, x)
-
-def seconds():
-    start = time.perf_counter()
-    long(x, 500).block_until_ready()
-    return time.perf_counter() - start
-
-x = np.zeros(100_000, np.float32)
-steps = int(500 * 4 / min(seconds() for _ in range(6)))  # four seconds, more on a busy machine
-want = long(x, 3)
-y = long(x, steps)
+from support.llvm_objects import Held
+held = Held()
+(y,) = held([np.zeros(4, np.float32)])
 timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
-timer.start()
 try:
+    timer.start()
     {wait}
     print("finished")
 except KeyboardInterrupt:
     print("interrupted", y.is_ready())
 timer.join()
-print(np.asarray(want).shape, np.asarray(y).shape, np.asarray(y + 1).shape)
+held.let_go()
+print(np.asarray(y), np.asarray(y + 1))
 """
+TESTS = os.path.dirname(os.path.dirname(__file__))
 
 
 @pytest.mark.parametrize(
@@ -49,12 +40,10 @@ print(np.asarray(want).shape, np.asarray(y).shape, np.asarray(y + 1).shape)
     ],
 )
 def test_it_ends_the_wait(wait):
-    ran = subprocess.run(
-        [sys.executable, "-c", PROGRAM.format(wait=wait)], capture_output=True, text=True, timeout=120
-    )
+    text = PROGRAM.format(wait=wait, tests=TESTS)
+    ran = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=600)
     assert ran.returncode == 0, ran.stderr
-    shape = "(100000,)"
-    assert ran.stdout.splitlines() == ["interrupted False", f"{shape} {shape} {shape}"]
+    assert ran.stdout.splitlines() == ["interrupted False", "[1. 1. 1. 1.] [2. 2. 2. 2.]"]
 
 
 IN_PLACE = """
@@ -66,25 +55,27 @@ from lamina import lax
 {program}
 for _ in range(8):
     print(f({little}))
+def at_last(error):  # no further signal comes while the first is seen to
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    raise error
 signal.signal(signal.SIGALRM, {handler})
-signal.setitimer(signal.ITIMER_REAL, 0.2, 0.05)
 start = time.perf_counter()
 try:
+    signal.setitimer(signal.ITIMER_REAL, 0.2, 0.05)
     f({much})
     print("finished")
 except BaseException as error:
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    print(type(error).__name__, time.perf_counter() - start < 10)
+    print(type(error).__name__)
 print(f({little}))
 """
-RAISES = "signal.default_int_handler"
-RAISES_LATER = "lambda *_: time.perf_counter() - start < 0.5 or 1 / 0"
+RAISES = "lambda *_: at_last(KeyboardInterrupt)"
+RAISES_LATER = "lambda *_: time.perf_counter() - start < 0.5 or at_last(ZeroDivisionError)"
 CALLS = """
 calls = []
 def handle(*_):
     calls.append(f(5))
     if len(calls) > 3:
-        raise TimeoutError
+        at_last(TimeoutError)
 """
 COUNTS = "f = lamina.jit(lambda n: lax.fori_loop(0, n, lambda i, s: s * 0.5 + i, 0.0))"
 SEARCHES = "f = lamina.jit(lambda a: lax.while_loop(lambda x: x * x != a, lambda x: x + 1, 0))"
@@ -112,10 +103,10 @@ f = lamina.jit(lambda n: lax.fori_loop(0, n, step, 0))
 def test_it_ends_a_call_that_runs_where_it_was_made(program, little, much, handler, error):
     """Calls that were over at once are not handed over to another thread; this one takes long."""
     text = IN_PLACE.format(program=program, little=little, much=much, handler=handler)
-    ran = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=120)
+    ran = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=600)
     assert ran.returncode == 0, ran.stderr
     *first, ended, last = ran.stdout.splitlines()
-    assert ended == f"{error} True"
+    assert ended == error
     assert set(first) == {last}
 
 
@@ -124,13 +115,13 @@ def test_others_run_beside_a_call_that_takes_long():
 import os, signal, threading
 import lamina
 from lamina import lax
-{COUNTS}
-for _ in range(8): f(5)
-threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+{SEARCHES}
+for _ in range(8): f(9)
 try:
-    f(2_000_000_000)
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    f(7)
 except KeyboardInterrupt:
     print("interrupted")
 """
-    ran = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=120)
+    ran = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=600)
     assert (ran.stdout, ran.stderr) == ("interrupted\n", "")

@@ -155,7 +155,7 @@ print("ymm" in text, "zmm" in text, target == host.describe(), compiled(np.zeros
 
 def _as_another(processor, program=AS_ANOTHER):
     return subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=300,
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=600,
         env={**os.environ, "LAMINA_PROCESSOR": processor},
     )  # fmt: skip
 

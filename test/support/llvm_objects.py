@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
+import math
+from typing import Any
+
 import llvmlite.binding as llvm
 
 from lamina.runtime.artifact import ABI_VERSION, Artifact
+from lamina.runtime.executable import load
 
 llvm.initialize_native_target()
 llvm.initialize_native_asmprinter()
@@ -26,6 +31,7 @@ def elementwise(body: str, count: int, element: str = "float") -> str:
     """An entry that stores, for each i < count, the value %y that `body` makes of %x."""
     return f"""
 declare i32 @usleep(i32)
+declare i32 @sem_wait(ptr)
 declare void @lamina_fail(ptr)
 @message = constant [12 x i8] c"kernel says\\00"
 define void @lamina_entry(ptr %args, ptr %results, ptr %arena) {{
@@ -75,3 +81,27 @@ def artifact(ir: str, inputs, outputs, *, aliases=(), arena_bytes=0, imports=(),
         "cost": {"flops": seconds * 10e9},
     }
     return Artifact(manifest, {"code": object_code(ir)})
+
+
+class Held:
+    """A program that is queued, and adds 1 to four floats once it is let go: as long as a test wants it to take."""
+
+    shape = (4,)
+
+    def __init__(self) -> None:
+        self._c = ctypes.CDLL(None)
+        self._semaphore = ctypes.create_string_buffer(64)  # no sem_t is larger
+        self._c.sem_init(self._semaphore, 0, 0)
+        one = f"call i32 @sem_wait(ptr inttoptr (i64 {ctypes.addressof(self._semaphore)} to ptr))\n"
+        kind = ("float32", self.shape)
+        code = artifact(elementwise(f"{one}  %y = fadd float %x, 1.0", *self.shape), [kind], [kind], seconds=1,
+                        imports=["sem_wait", "usleep", "lamina_fail"])  # fmt: skip
+        self._program = load(code)
+
+    def __call__(self, arguments: list[Any]) -> list[Any]:
+        return self._program(arguments)
+
+    def let_go(self, calls: int = 1) -> None:
+        """So many calls end, of those that were made or will be."""
+        for _ in range(calls * math.prod(self.shape)):
+            self._c.sem_post(self._semaphore)

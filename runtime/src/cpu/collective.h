@@ -164,6 +164,9 @@ class OutsideTeam {
   Device* const device_;
 };
 
+// Whether this thread runs a callback of a program of several devices, which has them all.
+bool called_by_team();
+
 // How long a device waits in a collective for others that are still computing.
 void set_collective_timeout(double seconds);
 int64_t collective_timeout_ns();

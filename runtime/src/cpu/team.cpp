@@ -128,9 +128,11 @@ OutsideTeam::~OutsideTeam() {
   --teams_left;
 }
 
+bool called_by_team() { return teams_left > 0; }
+
 Error run_team(const std::string& program, const Places& places,
                Error (*body)(void* context, int i), void* context) {
-  if (teams_left > 0) {
+  if (called_by_team()) {
     return {program + " runs on several devices, and was called by a callback of such a program, " +
                 "which has them all: give the callback's part to one device",
             nullptr, nullptr};

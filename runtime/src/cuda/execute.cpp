@@ -74,6 +74,16 @@ class DeviceRun {
   bool is_cause_of(const Error& error) const {
     return failure_ && error.message.ends_with(described().message);
   }
+  // Whether it failed because another device of the team did, which may have been said first.
+  bool was_aborted() const {
+    try {
+      if (failure_) std::rethrow_exception(failure_);
+    } catch (const cuda::Aborted&) {
+      return true;
+    } catch (...) {
+    }
+    return false;
+  }
   // Raises what `issue_in_team` gave.
   bool raise_failure() {
     return without_gil([&] { std::rethrow_exception(failure_); });
@@ -272,7 +282,8 @@ class TeamRun {
     {
       const WithoutGil unlocked;
       try {
-        clique().begin_run();
+        std::unique_lock<std::mutex> turn;
+        if (!called_by_team()) turn = clique().begin_run();
         error = run_team(executables_[0]->program->name, places, run_device, this);
       } catch (const std::exception& failure) {
         error = {failure.what(), nullptr, nullptr};
@@ -310,8 +321,12 @@ class TeamRun {
   }
 
   void runs_failed(const Error& error) {
-    for (const auto& run : runs_) {
-      if (run->is_cause_of(error) && !run->raise_failure()) return;
+    for (const bool aborted : {false, true}) {
+      for (const auto& run : runs_) {
+        if (run->was_aborted() != aborted || !run->is_cause_of(error)) continue;
+        run->raise_failure();
+        return;
+      }
     }
     raise_run_error(error);
   }

@@ -205,14 +205,17 @@ void Clique::make_all() {
   }
 }
 
-// No operation of the communicator of all may be under way: that is waited for.
-void Clique::split(const Groups& groups, std::vector<Communicator>* of_groups) {
-  const std::vector<Communicator>& all = communicators_[everybody(size_)];
-  of_groups->resize(devices_.size());
+void Clique::wait_for_devices() const {
   for (Device* device : devices_) {
     const Turn turn(*device, device->stream());
     check(driver().stream_synchronize(device->compute()), "the GPU's work");
   }
+}
+
+// No operation of the communicator of all may be under way.
+void Clique::split(const Groups& groups, std::vector<Communicator>* of_groups) {
+  const std::vector<Communicator>& all = communicators_[everybody(size_)];
+  of_groups->resize(devices_.size());
   Group group(*nccl_);
   for (size_t i = 0; i < devices_.size(); ++i) {
     const auto [color, rank] = place_in(groups, here_[i]);
@@ -228,30 +231,48 @@ void Clique::split(const Groups& groups, std::vector<Communicator>* of_groups) {
   group.end(all[0].handle, "for groups of " + std::to_string(size_) + " GPUs");
 }
 
-const Communicator* Clique::among(const Groups& given, int position) {
+const Communicator* Clique::known(const Groups& groups, int position) {
   const std::lock_guard guard(mutex_);
-  const Groups groups = given.empty() ? everybody(size_) : given;
-  const auto [place, is_new] = communicators_.try_emplace(groups);
-  if (is_new) {
-    try {
-      split(groups, &place->second);
-    } catch (...) {
-      communicators_.erase(place);
-      throw;
-    }
-  }
+  const auto found = communicators_.find(groups);
+  if (found == communicators_.end()) return nullptr;
   const auto at = std::find(here_.begin(), here_.end(), position) - here_.begin();
-  return &place->second[static_cast<size_t>(at)];
+  return &found->second[static_cast<size_t>(at)];
 }
 
-void Clique::begin_run() {
-  const std::lock_guard guard(mutex_);
-  if (!is_down_) return;
-  if (spans_processes()) {
-    throw CudaError(-1, "the GPUs of several processes no longer work together: " + failure_);
+const Communicator* Clique::among(const Groups& given, int position) {
+  const Groups groups = given.empty() ? everybody(size_) : given;
+  if (const Communicator* const found = known(groups, position)) return found;
+  if (called_by_team()) {
+    throw CudaError(-1,
+                    "a program with new groups of devices was loaded by a callback of a program "
+                    "that has these devices: load it before");
   }
+  const auto turn = begin_run();
+  if (const Communicator* const found = known(groups, position)) return found;
+  wait_for_devices();
+  {
+    const std::lock_guard guard(mutex_);
+    std::vector<Communicator> made;
+    split(groups, &made);
+    communicators_.emplace(groups, std::move(made));
+  }
+  return known(groups, position);
+}
+
+std::unique_lock<std::mutex> Clique::begin_run() {
+  std::unique_lock turn(turns_);
+  {
+    const std::lock_guard guard(mutex_);
+    if (!is_down_) return turn;
+    if (spans_processes()) {
+      throw CudaError(-1, "the GPUs of several processes no longer work together: " + failure_);
+    }
+  }
+  wait_for_devices();
+  const std::lock_guard guard(mutex_);
   make_all();
   is_down_ = false;
+  return turn;
 }
 
 void Clique::abort(const std::string& why) {
@@ -293,7 +314,7 @@ std::string Clique::missing_here(int position) {
 
 Clique::Calling::Calling(Clique& clique, int position) : clique_(clique) {
   const std::lock_guard guard(clique_.mutex_);
-  if (clique_.is_down_) throw CudaError(-1, "another device has failed");
+  if (clique_.is_down_) throw Aborted(clique_.failure_);
   ++clique_.came_[position];
   ++clique_.calling_;
 }
@@ -341,7 +362,7 @@ void Watch::ends_with(Device* device, Handle event) {
 void Watch::check_not_aborted() {
   if (clique_->aborts() == aborts_) return;
   const std::lock_guard guard(clique_->mutex_);
-  if (!is_over_) throw CudaError(-1, clique_->failure_);
+  if (!is_over_) throw Aborted(clique_->failure_);
 }
 
 void Watch::wait(Device& device, Handle stream, const std::string& what) {

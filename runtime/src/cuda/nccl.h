@@ -20,6 +20,12 @@ namespace lamina::cuda {
 
 struct Nccl;
 
+// Thrown where a run was ended because of what another device, or NCCL, said.
+class Aborted : public CudaError {
+ public:
+  explicit Aborted(const std::string& why) : CudaError(-1, why) {}
+};
+
 // What one GPU calls NCCL with, for the groups of a collective. Null where it is in none of them.
 struct Communicator {
   Handle handle = nullptr;
@@ -44,19 +50,21 @@ class Clique {
 
   int size() const { return size_; }
   bool spans_processes() const { return devices_.size() < static_cast<size_t>(size_); }
-  // Of a position of this process, for groups of positions; without any, of all. Throws CudaError.
+  // Of a position of this process, for groups of positions; without any, of all. Throws CudaError,
+  // also where the groups are new and a callback of the clique's programs asks.
   const Communicator* among(const Groups& groups, int position);
   // The number of NCCL's library, 23203 for 2.32.3.
   int version() const;
   const Nccl& library() const { return *nccl_; }
 
-  // Before a run: communicators are there again after a failure. Throws CudaError where they can't
-  // be.
-  void begin_run();
+  // Before a run, whose devices issue it while the lock is held: no other run is issued and no
+  // communicator made meanwhile. After a failure communicators are there again. Throws CudaError
+  // where they can't be.
+  std::unique_lock<std::mutex> begin_run();
   // Ends what all devices here have under way: runs that are not over fail with this text.
   void abort(const std::string& why);
   // A device here issues another collective: its thread calls NCCL while this is there, and waits
-  // for nobody who may end that. Throws CudaError where the clique is down.
+  // for nobody who may end that. Throws Aborted where the clique is down.
   class Calling {
    public:
     Calling(Clique& clique, int position);
@@ -81,6 +89,8 @@ class Clique {
   friend class Watch;
   Clique(const Nccl* nccl, int size, const std::vector<int>& here, const std::vector<int>& numbers,
          std::string id);
+  const Communicator* known(const Groups& groups, int position);
+  void wait_for_devices() const;
   void make_all();
   void split(const Groups& groups, std::vector<Communicator>* of_groups);
 
@@ -89,7 +99,8 @@ class Clique {
   const std::vector<int> here_;
   std::vector<Device*> devices_;
   std::string id_;
-  std::mutex mutex_;                                           // of what follows
+  std::mutex turns_;  // taken before the mutex: of runs that are issued, and what they begin with
+  std::mutex mutex_;  // of what follows; who has it waits for no GPU
   std::map<Groups, std::vector<Communicator>> communicators_;  // of the devices here
   std::atomic<uint64_t> aborts_{0};
   bool is_down_ = false;
@@ -109,7 +120,7 @@ class Watch {
 
   // After this event of the device the run is over; null: the event is no more.
   void ends_with(Device* device, Handle event);
-  // Throws CudaError where the run was aborted. To be called before what it computed is read.
+  // Throws Aborted where the run was aborted. To be called before what it computed is read.
   void check_not_aborted();
   // The same where the run is not over: also where NCCL says that something is wrong, or it has
   // been waited for as long as collectives may take.

@@ -151,7 +151,7 @@ def test_the_machine_changes_no_bits(tmp_path):
     def run(machine):
         environment = {**os.environ, "LAMINA_MACHINE": machine, "LAMINA_CACHE": "0"}
         ran = subprocess.run(
-            [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, timeout=280
+            [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, timeout=600
         )
         assert ran.returncode == 0, ran.stderr
         return ran.stdout

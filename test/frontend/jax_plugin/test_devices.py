@@ -48,7 +48,7 @@ def test_as_on_the_cpu_backend(results, name):
 def _run(code: str, **environment: str) -> subprocess.CompletedProcess:
     given = {**os.environ, "JAX_PLATFORMS": "lamina", "LAMINA_NUM_CPU_DEVICES": "4", **environment}
     return subprocess.run(
-        [sys.executable, "-c", _BEGIN + code], env=given, capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", _BEGIN + code], env=given, capture_output=True, text=True, timeout=600
     )
 
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("on_lamina")
 def _run(code: str, **environment: str) -> subprocess.CompletedProcess:
     given = {**os.environ, "JAX_PLATFORMS": "lamina", **environment}
     return subprocess.run(
-        [sys.executable, "-c", code], env=given, capture_output=True, text=True, timeout=200
+        [sys.executable, "-c", code], env=given, capture_output=True, text=True, timeout=600
     )
 
 

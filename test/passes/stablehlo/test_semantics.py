@@ -48,7 +48,7 @@ def run_all(texts, folder):
     for name, text in texts.items():
         (folder / f"{name}.mlir").write_text(text)
     script = [sys.executable, str(HERE / "interpret.py"), str(folder)]
-    done = subprocess.run(script, capture_output=True, text=True, timeout=200)
+    done = subprocess.run(script, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-2000:]
     return {name: list(np.load(folder / f"{name}.npz").values()) for name in texts}
 

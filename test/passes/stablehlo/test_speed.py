@@ -47,13 +47,17 @@ def _seconds(run, times):
 
 
 def test_time_grows_with_the_number_of_ops():
-    taken = {}
-    for size in (500, 3000):
-        with make_context(), ir.Location.unknown():
-            module = _program(size)
-            looks = min(_seconds(partial(_look, module), 3))
-            copies = iter([ir.Module.parse(str(module)) for _ in range(3)])
-            passes = min(_seconds(lambda copies=copies: PIPELINE.run(next(copies)), 3))
-            taken[size] = passes / looks, passes / _look(module)
-    assert taken[3000][0] < MOST_LOOKS
-    assert taken[3000][1] < 4 * taken[500][1]  # six times for what grows with the square
+    best = {}
+    for _ in range(4):  # the least of several: others share the machine
+        for size in (500, 3000):
+            with make_context(), ir.Location.unknown():
+                module = _program(size)
+                looks = min(_seconds(partial(_look, module), 3))
+                copies = iter([ir.Module.parse(str(module)) for _ in range(3)])
+                passes = min(_seconds(lambda copies=copies: PIPELINE.run(next(copies)), 3))
+                found = passes / looks, passes / _look(module)
+                best[size] = tuple(map(min, found, best.get(size, found)))
+        # six times as long for an op, where time grows with the square
+        if best[3000][0] < MOST_LOOKS and best[3000][1] < 4 * best[500][1]:
+            return
+    raise AssertionError(f"{best}: times of a look, and seconds for an op")

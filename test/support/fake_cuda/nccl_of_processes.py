@@ -30,7 +30,7 @@ from support.fake_cuda.nccl import (
 )
 from support.fake_cuda.streams import NotReadyError
 
-_SECONDS = 30
+_SECONDS = 250
 
 
 class FakeNcclOfProcesses(FakeNccl):
