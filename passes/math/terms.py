@@ -247,6 +247,12 @@ def two_sum(a: Term, b: Term) -> tuple[Term, Term]:
     return total, (a - (total - from_b)) + (b - from_b)
 
 
+def fast_two_sum(a: Term, b: Term) -> tuple[Term, Term]:
+    """a + b rounded, and exactly what the rounding left out, where a is zero or its exponent at least b's (Dekker)."""
+    total = a + b
+    return total, b - (total - a)
+
+
 def two_product(a: Term, b: Operand) -> tuple[Term, Term]:
     """a * b rounded, and exactly what the rounding left out."""
     product = a * b

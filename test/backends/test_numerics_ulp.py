@@ -241,6 +241,16 @@ def test_power(element: str, range_: int, ulps: float) -> None:
     assert ulps_off(compiled("power", element, x.size, 2)(x, y), exact).max() <= ulps
 
 
+def test_power_of_sizes_near_one() -> None:
+    """Exponents are so large there that the logarithm's low part decides."""
+    rng = np.random.default_rng(0)
+    away = rng.uniform(0.5, 1, SAMPLES) * 2.0 ** -rng.integers(1, 45, SAMPLES).astype(float)
+    x = 1 + away * rng.choice([-0.5, 1], SAMPLES)
+    y = rng.uniform(-700, 700, SAMPLES) / np.abs(np.log(x))
+    exact = np.power(x.astype(np.longdouble), y.astype(np.longdouble))
+    assert ulps_off(compiled("power", "f64", x.size, 2)(x, y), exact).max() <= 1.05
+
+
 @pytest.mark.parametrize("exponent", [1.5, -1.5])
 @pytest.mark.parametrize(("element", "range_"), [("f32", 57), ("f64", 440)])
 def test_power_of_three_halves(element: str, range_: int, exponent: float) -> None:

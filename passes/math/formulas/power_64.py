@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lamina.passes.math.terms import Term, fma, polynomial, two_product, two_sum
+from lamina.passes.math.terms import Term, fast_two_sum, fma, polynomial, two_product, two_sum
 
 _INFINITY = float("inf")
 _SHIFTER = 1.5 * 2.0**52
@@ -24,14 +24,14 @@ _EXP2_TAIL = (
 
 
 def magnitude_of_power(size: Term, exponent: Term) -> Term:
-    """size to the exponent, for a size that is not negative and an exponent up to 2^64; 1 ulp."""
+    """size to the exponent, for a size that is not negative and an exponent up to 2^64; 1 ulp.
+
+    What is small waits for the polynomials, what is large for nothing: alone in a loop, a power takes as long as its
+    chain of dependent steps.
+    """
     log, log_low = _log2(size)
     product, product_low = two_product(exponent, log)
     product_low = fma(exponent, log_low, product_low)
-    is_beyond = product.magnitude() > 1100.0
-    clamped = product.like(1100.0).with_sign_of(product)
-    product = is_beyond.select(clamped, product)
-    product_low = (product.magnitude() < 1100.0).select(product_low, 0.0)
     shifted = product + _SHIFTER
     rest, rest_low = two_sum(product - (shifted - _SHIFTER), product_low)
     linear, linear_low = two_product(rest, _LN2[0])
@@ -41,32 +41,40 @@ def magnitude_of_power(size: Term, exponent: Term) -> Term:
     whole = (shifted.bits() << 52) >> 52
     half = whole >> 1
     first, second = ((part + 1023) << 52 for part in (half, whole - half))
-    return (y * first.as_float()) * second.as_float()
+    y = (y * first.as_float()) * second.as_float()
+    # Where there is no such log, or the result is out of range, y is any number.
+    log = size.equals(0.0).select(-_INFINITY, (size < _INFINITY).select(log, size))
+    product = exponent * log
+    y = (product > 1100.0).select(_INFINITY, y)
+    y = (product < -1100.0).select(0.0, y)
+    return product.is_nan().select(product, y)
 
 
 def _log2(size: Term) -> tuple[Term, Term]:
-    """The logarithm in two parts; infinities at zero and infinity, NaN for NaN."""
+    """The logarithm of a normal number in two parts."""
     offset = size.bits() - _ROOT_HALF
     mantissa = ((offset & ((1 << 52) - 1)) + _ROOT_HALF).as_float()
     whole = (offset >> 52).resized(32).to_float().resized(64)
     numerator = mantissa - 1.0
-    denominator, denominator_low = two_sum(mantissa, mantissa.like(1.0))
-    s = numerator / denominator
-    s_low = (fma(-s, denominator, numerator) - s * denominator_low) / denominator
-    # artanh(s) / s = 1 + s^2/3 + s^4 (...)
+    denominator, denominator_low = fast_two_sum(mantissa.like(1.0), mantissa)
+    # One division, and what it and the product by it left out: a second one would have to wait for the first.
+    inverse = 1.0 / denominator
+    s = numerator * inverse
+    s_low = (fma(-s, denominator, numerator) - s * denominator_low) * inverse
     square, square_low = two_product(s, s)
     square_low = fma(s + s, s_low, square_low)
     third, third_low = two_product(square, _THIRD[0])
     third_low = third_low + fma(square, _THIRD[1], square_low * _THIRD[0])
-    third_low = fma(polynomial(square, _ARTANH_TAIL) * square, square, third_low)
-    factor, factor_low = two_sum(third.like(1.0), third)
-    factor_low = factor_low + third_low
-    series, series_low = two_product(s, factor)
-    series_low = series_low + fma(s_low, factor, s * factor_low)
-    log, log_low = two_product(series, _TWO_LOG2_E[0])
-    log_low = log_low + fma(series, _TWO_LOG2_E[1], series_low * _TWO_LOG2_E[0])
-    log, extra = two_sum(whole, log)
-    log, log_low = two_sum(log, log_low + extra)
-    log = (size < _INFINITY).select(log, size)
-    log = size.equals(0.0).select(-_INFINITY, log)
-    return log, (log.magnitude() < _INFINITY).select(log_low, 0.0)
+    # What is left is below 2^-17 of the logarithm: its sum with exponent times logarithm stays near one half.
+    fourth_power = square * square
+    third, extra = fast_two_sum(third, fourth_power * _ARTANH_TAIL[0])
+    third_low = fma(polynomial(square, _ARTANH_TAIL[1:]) * square, fourth_power, third_low + extra)
+    # log = 2 log2(e) s (1 + s^2/3 + s^4 (...))
+    first, first_low = two_product(s, _TWO_LOG2_E[0])
+    first_low = first_low + fma(s, _TWO_LOG2_E[1], s_low * _TWO_LOG2_E[0])
+    second, second_low = two_product(first, third)
+    second_low = fma(first_low, third, second_low)
+    log, extra = fast_two_sum(first, second)
+    low = extra + (first_low + second_low)
+    log, extra = fast_two_sum(whole, log)
+    return log, fma(first, third_low, low + extra)
