@@ -95,8 +95,8 @@ class PlainLoop(Record):
 _MATH = frozenset(
     f"math.{name}"
     for name in (
-        "absf absi atan2 cbrt ceil copysign cos exp expm1 floor fma log log1p powf round roundeven rsqrt"
-        " sin sqrt tan tanh trunc"
+        "absf absi atan2 cbrt ceil copysign cos ctlz ctpop cttz exp expm1 floor fma log log1p powf round roundeven"
+        " rsqrt sin sqrt tan tanh trunc"
     ).split()
 )  # fmt: skip
 _NOT_IN_LANES = frozenset(

@@ -13,7 +13,7 @@ whole rows are loaded and dealt into columns, and back (columns that few loads u
 What loops load and store at the same place each time they carry instead (scalar_promotion.py), and what they carry
 must be free to be combined in any order. Short ones that add to the same few elements each time become vectors
 that the loop around carries. Not taken are modules that only copy and fill, as LLVM has the C library do it.
-Long ones that do little but move elements of 64 bits that lie apart stay as
+Long ones that do little but move elements of 64 bits that lie apart, or only move such of any width, stay as
 they are. All else is LLVM's. What remains of a loop is done with a mask where vectors have 512 bits, else one by
 one; there, quotients by the same number are products that are corrected (quotients.py). With
 `beside_vectors`, only modules that have or call loops over vectors already are touched, or none but long ones; and
@@ -159,14 +159,24 @@ def _only_move(loops: Sequence[PlainLoop]) -> bool:
 def _moves_apart(op: ir.Operation, steps: list[Step], vector_bits: int) -> bool:
     """Whether a loop does little but move elements of 64 bits that lie apart: over vectors these would be gathered
     and scattered one after the other, and with LLVM's vectoriser it takes twice as long to compile. (Of narrower ones,
-    more to a vector, LLVM's loops took 0.95 of the time.)"""
+    more to a vector, LLVM's loops took 0.95 of the time.) Up to half of the elements may be read where a table says,
+    as the rows of an image that is rolled are. What only moves elements from apart to apart gains nothing of any
+    width."""
     loop = read_loop(op, steps, vector_bits, apart="gathered")
+    if loop is None:
+        loop = read_loop(op, steps, vector_bits, apart="one by one")
     if loop is None or loop.combiners or (loop.trips is not None and loop.trips < _UNROLLED):
         return False
-    if loop.lanes * _WIDE > vector_bits:
+    apart = loop.one_by_one or loop.strides.keys()
+    by_table = [step for step in apart if any(loop.kinds.get(index) == "vector" for index in step.place[1:])]
+    if 2 * len(by_table) > len(apart):
         return False
     done = _done(loop)
-    return all(step.name.startswith("arith.") for step in done) and len(done) <= 2 * len(loop.strides)
+    if not done and all(step in apart for step in loop.body if step.name in ("memref.load", "memref.store")):
+        return True
+    if loop.lanes * _WIDE > vector_bits:
+        return False
+    return all(step.name.startswith("arith.") for step in done) and len(done) <= 2 * len(apart)
 
 
 def _done(loop: PlainLoop) -> list[Step]:

@@ -212,7 +212,7 @@ def _spans(spans: set[tuple[int, int]]) -> str:
 
 def _printed_value(constant: ir.Operation) -> str:
     """The dense value as text: handling the attribute itself fails for complex elements."""
-    text = constant.get_asm(assume_verified=True)  # the module around it is half rewritten
+    text = constant.get_asm(use_local_scope=True, assume_verified=True)  # the module around it is half rewritten
     return text[text.index("dense") : text.rindex(" : ")]
 
 

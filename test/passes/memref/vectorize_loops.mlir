@@ -136,6 +136,83 @@ func.func @apart(%x: memref<32x32xf64>, %y: memref<32xf64>) {
 
 // -----
 
+// So are those of which some are where a table says.
+// CHECK: module attributes {lamina.vectors}
+// CHECK-NEXT: func.func @apart_by_table
+// CHECK: scf.for
+// CHECK-NEXT: memref.load %arg1
+func.func @apart_by_table(%x: memref<40x32xf64>, %at: memref<32xi32>, %y: memref<32x32xf64>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  scf.for %j = %c0 to %c32 step %c1 {
+    %i = memref.load %at[%j] : memref<32xi32>
+    %row = arith.index_cast %i : i32 to index
+    %u = memref.load %x[%row, %c0] : memref<40x32xf64>
+    %v = memref.load %x[%j, %c1] : memref<40x32xf64>
+    %w = arith.addf %u, %v : f64
+    memref.store %w, %y[%j, %c0] : memref<32x32xf64>
+  }
+  return
+}
+
+// -----
+
+// Where a table says where most are, vectors gather.
+// CHECK: module {
+// CHECK-NEXT: func.func @by_table
+func.func @by_table(%x: memref<40xf64>, %at: memref<32xi32>, %y: memref<32xf64>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  scf.for %j = %c0 to %c32 step %c1 {
+    %i = memref.load %at[%j] : memref<32xi32>
+    %row = arith.index_cast %i : i32 to index
+    %v = memref.load %x[%row] : memref<40xf64>
+    memref.store %v, %y[%j] : memref<32xf64>
+  }
+  return
+}
+
+// -----
+
+// Narrower ones stay as they are where nothing but moves is left, from apart to apart.
+// CHECK: module attributes {lamina.vectors}
+// CHECK-NEXT: func.func @edge
+// CHECK: scf.for
+// CHECK-NEXT: memref.load %arg0
+// CHECK-NEXT: memref.store
+func.func @edge(%x: memref<32x32xf32>, %y: memref<32x32xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c31 = arith.constant 31 : index
+  %c32 = arith.constant 32 : index
+  scf.for %j = %c0 to %c32 step %c1 {
+    %v = memref.load %x[%j, %c31] : memref<32x32xf32>
+    memref.store %v, %y[%j, %c0] : memref<32x32xf32>
+  }
+  return
+}
+
+// -----
+
+// CHECK: module attributes {lamina.vectors}
+// CHECK-NEXT: func.func @counted_bits
+// CHECK: math.ctpop %{{.*}} : vector<16xi32>
+func.func @counted_bits(%x: memref<32xi32>, %y: memref<32xi32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  scf.for %j = %c0 to %c32 step %c1 {
+    %v = memref.load %x[%j] : memref<32xi32>
+    %n = math.ctpop %v : i32
+    memref.store %n, %y[%j] : memref<32xi32>
+  }
+  return
+}
+
+// -----
+
 // Where more than arithmetic is done to them, or a loop is so short that LLVM leaves none, they are LLVM's.
 // CHECK: module {
 // CHECK-NEXT: func.func @root
