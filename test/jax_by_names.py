@@ -131,9 +131,10 @@ class Missing:
 
 # --- Helpers of the tests, as JAX's test_util has them ------------------------------------------------
 
-_HELPERS = ("test_util", "public_test_util", "test_warning_util", "test_loader", "internal_test_util.lax_test_util",
-            "hypothesis_test_util")  # fmt: skip
-"""Modules of JAX's inside that are made for tests, and are loaded from the checkout (the current folder)."""
+_HELPERS = {"jax.experimental.sparse.test_util", *(f"jax._src.{name}" for name in (
+    "test_util", "public_test_util", "test_warning_util", "test_loader", "internal_test_util.lax_test_util",
+    "hypothesis_test_util"))}  # fmt: skip
+"""Modules of JAX's that are made for tests, and are loaded from the checkout (the current folder)."""
 
 
 def _adapt_test_util(module: types.ModuleType) -> None:
@@ -334,7 +335,15 @@ def _lists() -> dict[str, Any]:
     def rows(*xs: Any) -> list[Any]:
         return list(zip(*map(list, xs), strict=True))
 
-    return {"curry": curry, "partition_list": partition, "merge_lists": merge, "unzip2": unzip2,
+    def split(xs: Sequence[Any], sizes: Sequence[int]) -> list[list[Any]]:
+        rest = list(xs)
+        parts = []
+        for size in sizes:
+            parts.append(rest[:size])
+            rest = rest[size:]
+        return [*parts, rest]
+
+    return {"curry": curry, "split_list": split, "partition_list": partition, "merge_lists": merge, "unzip2": unzip2,
             "safe_map": each, "safe_zip": rows}  # fmt: skip
 
 
@@ -351,6 +360,7 @@ _FIXED = {
     "jax._src.named_sharding.DuplicateSpecError": ValueError,
     "jax._src.sharding.IndivisibleError": ValueError,
     "jax._src.core.Primitive": "lamina.extend.core:Primitive",
+    "jax._src.lax.lax.remaining": lambda xs, *gone: [x for x in xs if all(x not in some for some in gone)],
     "jax._src.xla_bridge.devices": "lamina:devices",
     "jax._src.xla_bridge.local_devices": "lamina:local_devices",
     "jax._src.util.install_failure_signal_handler": lambda: None,
@@ -370,7 +380,8 @@ _FIXED = {
 }
 _PACKAGES = {"jax._src", *(f"jax._src.{name}" for name in ("interpreters", "internal_test_util", "lax", "lib",
              "random", "numpy"))}  # fmt: skip
-_ABSENT = ("lamina.experimental.primal_tangent_dtype",)
+_ABSENT = ("lamina.experimental.primal_tangent_dtype", "lamina.experimental.sparse.SparseTracer")
+_ABSENT_MODULES = {f"jax.experimental.sparse.{name}" for name in ("util", "_lowerings", "transform")}
 """Names of JAX's that files import and lamina has not."""
 _MEANT = ("array", "shard_map", "mesh", "sharding", "sharding_impls", "named_sharding", "partition_spec", "pjit",
           "core", "dtypes", "tree_util", "config", "layout", "api", "custom_derivatives", "ad_checkpoint", "stages",
@@ -435,6 +446,8 @@ def _found(full: str, module: str, attribute: str) -> Any:
         value = getattr(home, attribute, None)
         if value is not None:
             return value
+    if ".experimental.sparse." in full:
+        return getattr(importlib.import_module("lamina.experimental.sparse"), attribute, Missing(full))
     if module == "checkify":
         return getattr(importlib.import_module("lamina.experimental.checkify"), attribute, Missing(full))
     if module in _MEANT:
@@ -458,12 +471,13 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """JAX's inside, and modules that lamina has not."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
-        if fullname.removeprefix("jax._src.") in _HELPERS:
-            path = str(Path(*fullname.split(".")).with_suffix(".py").resolve())
+        there = re.sub("^lamina", "jax", fullname)  # `from jax.package import module` asks lamina's package
+        if there in _HELPERS:
+            path = str(Path(*there.split(".")).with_suffix(".py").resolve())
             return importlib.util.spec_from_file_location(
                 fullname, path, loader=_Helper(fullname, path)
             )
-        if fullname.startswith("jax._src"):
+        if fullname.startswith("jax._src") or (there != fullname and there in _ABSENT_MODULES):
             return importlib.util.spec_from_loader(fullname, self)
         if fullname.startswith(("jax.", "jaxlib")) and fullname != "jax.":
             if fullname.startswith("jax."):

@@ -13,7 +13,6 @@ from lamina.experimental.sparse.bcoo import bcoo_sort_indices as bcoo_sort_indic
 from lamina.experimental.sparse.bcoo import bcoo_sum_duplicates as bcoo_sum_duplicates
 from lamina.experimental.sparse.bcoo import bcoo_todense as bcoo_todense
 from lamina.experimental.sparse.bcoo import bcoo_transpose as bcoo_transpose
-from lamina.experimental.sparse.bcoo import todense as todense
 from lamina.experimental.sparse.bcsr import BCSR as BCSR
 from lamina.experimental.sparse.bcsr import bcsr_broadcast_in_dim as bcsr_broadcast_in_dim
 from lamina.experimental.sparse.bcsr import bcsr_concatenate as bcsr_concatenate
@@ -22,6 +21,9 @@ from lamina.experimental.sparse.bcsr import bcsr_extract as bcsr_extract
 from lamina.experimental.sparse.bcsr import bcsr_fromdense as bcsr_fromdense
 from lamina.experimental.sparse.bcsr import bcsr_sum_duplicates as bcsr_sum_duplicates
 from lamina.experimental.sparse.bcsr import bcsr_todense as bcsr_todense
+from lamina.experimental.sparse.convolution import (
+    bcoo_conv_general_dilated as bcoo_conv_general_dilated,
+)
 from lamina.experimental.sparse.coo import COO as COO
 from lamina.experimental.sparse.coo import coo_fromdense as coo_fromdense
 from lamina.experimental.sparse.coo import coo_matmat as coo_matmat
@@ -35,6 +37,7 @@ from lamina.experimental.sparse.csr import csr_fromdense as csr_fromdense
 from lamina.experimental.sparse.csr import csr_matmat as csr_matmat
 from lamina.experimental.sparse.csr import csr_matvec as csr_matvec
 from lamina.experimental.sparse.csr import csr_todense as csr_todense
+from lamina.experimental.sparse.densify import todense as todense
 from lamina.experimental.sparse.derivatives import grad as grad
 from lamina.experimental.sparse.derivatives import jacfwd as jacfwd
 from lamina.experimental.sparse.derivatives import jacobian as jacobian

@@ -69,8 +69,12 @@ class JAXSparse(abc.ABC):
         return self.shape[0]
 
     def __repr__(self) -> str:
-        kind = f"{self.dtype.name}{list(self.shape)}"
-        return f"{type(self).__name__}({kind}, nse={self.nse})"
+        try:
+            parts = [f"{self.dtype.name}{list(self.shape)}", f"nse={self.nse}"]
+            parts += [f"{name}={n}" for name in ("n_batch", "n_dense") if (n := getattr(self, name, 0))]
+        except (AttributeError, IndexError):  # other arrays were put in their place
+            parts = ["<invalid>"]
+        return f"{type(self).__name__}({', '.join(parts)})"
 
 
 class SparseMatrix(JAXSparse):

@@ -37,7 +37,7 @@ from lamina.ops import segment_sum
 from lamina.tree_registration import register_pytree_node_class
 
 __all__ = ["BCOO", "bcoo_eliminate_zeros", "bcoo_fromdense", "bcoo_reduce_sum", "bcoo_sort_indices",
-           "bcoo_sum_duplicates", "bcoo_todense", "bcoo_transpose", "todense"]  # fmt: skip
+           "bcoo_sum_duplicates", "bcoo_todense", "bcoo_transpose"]  # fmt: skip
 
 
 @register_pytree_node_class
@@ -194,7 +194,10 @@ class BCOO(JAXSparse):
         data = self.data.transpose(*batch, n, *(a + behind for a in dense))
         indices = self.indices.transpose(*batch, n, n + 1)[..., np.array(sparse, int) - n]
         shape = tuple(self.shape[a] for a in order)
-        return BCOO((data, indices), shape=shape, unique_indices=self.unique_indices)
+        return BCOO(
+            (data, indices), shape=shape, unique_indices=self.unique_indices,
+            indices_sorted=self.indices_sorted and sorted(sparse) == list(sparse),
+        )  # fmt: skip
 
     def _order(self, axes: Sequence[int] | None) -> tuple[int, ...]:
         """Axes of a transposition, checked."""
@@ -251,18 +254,16 @@ class BCOO(JAXSparse):
         return BCOO((data, indices), shape=tuple(self.shape[a] for a in kept))
 
     def sort_indices(self) -> BCOO:
-        """Values in the order of their places."""
-        if not self.n_sparse:
-            return self
-
-        def in_order(data: Any, indices: Any) -> tuple[Any, Any]:
-            order = _sorting_order(indices)
-            return data[order], indices[order]
-
-        return BCOO(
-            over_batches(in_order, self.n_batch)(*spread(self)), shape=self.shape, indices_sorted=True,
-            unique_indices=self.unique_indices,
-        )  # fmt: skip
+        """Values in the order of their places. Indices that batch elements share are sorted once."""
+        n, data, indices = self.n_batch, self.data, self.indices
+        if self.n_sparse:
+            order = over_batches(_sorting_order, n)(indices)
+            batch = np.broadcast_shapes(data.shape[:n], indices.shape[:n])
+            data = jnp.broadcast_to(data, (*batch, *data.shape[n:]))
+            of_data = jnp.broadcast_to(order, (*batch, self.nse)).reshape(*batch, self.nse, *(1,) * self.n_dense)
+            data = jnp.take_along_axis(data, of_data, axis=n)
+            indices = jnp.take_along_axis(indices, order[..., None], axis=n)
+        return BCOO((data, indices), shape=self.shape, indices_sorted=True, unique_indices=self.unique_indices)
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
         """One value for each place, in order; with remove_zeros none for those whose values are 0. `nse` is needed
@@ -316,23 +317,26 @@ class BCOO(JAXSparse):
 
     def __pow__(self, exponent: Any) -> BCOO:
         if not isinstance(exponent, (int, float)) or exponent <= 0:
+            kind = "integer_pow" if isinstance(exponent, int) else "pow"
             raise NotImplementedError(
-                f"[BCOO] ** {exponent!r}: a positive number is expected, so that zeros stay zeros"
+                f"sparse rule for {kind} with non-positive exponent {exponent!r}: zeros would not stay zeros"
             )
         mat = self._by_place()
         return mat._with(mat.data**exponent)
 
     def __mul__(self, other: Any) -> BCOO:
         if isinstance(other, BCOO):
-            if self.shape != other.shape:
-                raise ValueError(f"[BCOO] * of shapes {self.shape} and {other.shape}")
-            a, b = alike(self, other)
+            try:
+                shape = np.broadcast_shapes(self.shape, other.shape)
+            except ValueError:
+                raise ValueError(f"[BCOO] * of shapes {self.shape} and {other.shape}") from None
+            a, b = alike(*(_repeated(x, shape) for x in (self, other)))
             every = tuple(range(a.n_sparse))
             made = over_batches(
                 lambda *x: _of_both(x[:2], x[2:], a.shape[a.n_batch :], Contraction(((), ()), (every, every))),
                 a.n_batch,
             )
-            return BCOO(made(*spread(a), *spread(b)), shape=self.shape)
+            return BCOO(made(*spread(a), *spread(b)), shape=shape)
         dense = jnp.broadcast_to(other, self.shape)
         data, indices = spread(self)
         return self._with(data * elements(indices, dense, self.n_batch))
@@ -401,6 +405,16 @@ def _matmul(left: Any, right: Any) -> Any:
     return out
 
 
+def _repeated(mat: BCOO, shape: tuple[int, ...]) -> BCOO:
+    """A BCOO along new leading axes, and along those of one element."""
+    from lamina.experimental.sparse.operations import bcoo_broadcast_in_dim
+
+    if mat.shape == shape:
+        return mat
+    dims = range(len(shape) - mat.ndim, len(shape))
+    return bcoo_broadcast_in_dim(mat, shape=shape, broadcast_dimensions=tuple(dims))
+
+
 def _of_both(left: Any, right: Any, shape: Sequence[int], numbers: Contraction) -> tuple[Any, Any]:
     """Values and places of a product of two lists of values at places of this shape, dense axes included."""
     sizes = tuple(shape[: left[1].shape[-1]])
@@ -446,19 +460,6 @@ def bcoo_todense(mat: BCOO) -> Any:
      [0 0]]
     """
     return mat.todense()
-
-
-def todense(arr: Any) -> Any:
-    """A sparse array as a dense one; a dense one as it is.
-
-    arr  an array, a BCOO or a BCSR.
-
-    >>> sparse = lamina.experimental.sparse
-    >>> print(sparse.todense(sparse.eye(2)))
-    [[1. 0.]
-     [0. 1.]]
-    """
-    return arr.todense() if isinstance(arr, JAXSparse) else jnp.asarray(arr)
 
 
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:

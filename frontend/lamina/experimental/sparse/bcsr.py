@@ -159,6 +159,12 @@ class BCSR(JAXSparse):
         traced."""
         return BCSR.from_bcoo(self.to_bcoo().sum_duplicates(nse, remove_zeros))
 
+    def __getitem__(self, index: Any) -> BCSR:
+        found = self.to_bcoo()[index]
+        if found.n_sparse != self.n_sparse:
+            raise NotImplementedError(f"a BCSR indexed by {index!r} is none: take to_bcoo() of it")
+        return BCSR.from_bcoo(found)
+
     def __neg__(self) -> BCSR:
         return self._with(-self.data)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import lamina
+from lamina.core import tree
 from lamina.experimental.sparse.base import JAXSparse
 from lamina.experimental.sparse.bcoo import BCOO
 
@@ -14,8 +15,8 @@ __all__ = ["grad", "jacfwd", "jacobian", "jacrev", "value_and_grad"]
 
 
 def _of_values(transform: Callable[..., Any], gives_value: bool = False) -> Callable[..., Callable[..., Any]]:
-    """A transformation that is given the values of those arguments `argnums` that are sparse, and whose derivatives by
-    them are sparse; `gives_value` says that it gives the function's value before them."""
+    """A transformation that is given the values of what is sparse in the arguments `argnums`, and whose derivatives by
+    these are sparse; `gives_value` says that it gives the function's value before them."""
 
     def transformed(
         fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool, **kwargs: Any
@@ -24,20 +25,22 @@ def _of_values(transform: Callable[..., Any], gives_value: bool = False) -> Call
 
         @functools.wraps(fun)
         def call(*args: Any, **named: Any) -> Any:
-            wanted = [args[n] for n in numbers]
+            leaves, structure = tree.flatten([args[n] for n in numbers], is_leaf=_is_sparse)
 
-            def of_data(*data: Any) -> Any:
+            def of_data(data: Any) -> Any:
                 given = list(args)
-                for n, x, values in zip(numbers, wanted, data, strict=True):
-                    given[n] = x._with(values) if isinstance(x, JAXSparse) else values
+                filled = [x._with(values) if _is_sparse(x) else values for x, values in zip(leaves, data, strict=True)]
+                for n, argument in zip(numbers, tree.unflatten(structure, filled), strict=True):
+                    given[n] = argument
                 return fun(*given, **named)
 
             def placed(derivatives: Any) -> Any:
-                found = tuple(_placed(x, part) for x, part in zip(wanted, derivatives, strict=True))
-                return found[0] if isinstance(argnums, int) else found
+                parts = [_placed(x, part) for x, part in zip(leaves, derivatives, strict=True)]
+                found = tree.unflatten(structure, parts)
+                return found[0] if isinstance(argnums, int) else tuple(found)
 
-            data = [x.data if isinstance(x, JAXSparse) else x for x in wanted]
-            out = transform(of_data, argnums=tuple(range(len(numbers))), has_aux=has_aux, **kwargs)(*data)
+            data = [x.data if _is_sparse(x) else x for x in leaves]
+            out = transform(of_data, has_aux=has_aux, **kwargs)(data)
             if gives_value:
                 return out[0], placed(out[1])
             return (placed(out[0]), out[1]) if has_aux else placed(out)
@@ -47,9 +50,13 @@ def _of_values(transform: Callable[..., Any], gives_value: bool = False) -> Call
     return transformed
 
 
+def _is_sparse(x: Any) -> bool:
+    return isinstance(x, JAXSparse)
+
+
 def _placed(x: Any, derivative: Any) -> Any:
     """A derivative by the values of an argument, at their places."""
-    if not isinstance(x, JAXSparse):
+    if not _is_sparse(x):
         return derivative
     more = derivative.ndim - x.data.ndim
     if not more:

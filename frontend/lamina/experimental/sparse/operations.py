@@ -34,7 +34,8 @@ def bcoo_dot_general(
     out_sharding: None = None,
 ) -> Any:  # fmt: skip
     """`lax.dot_general` where one operand, or both, are sparse. The result is dense where one is, else a BCOO with a
-    value for each pair of theirs, in whose batch axes are those of the product, where both operands have these alone.
+    value for each pair of theirs, or for each place where these are fewer, whose batch axes are those of the product,
+    where both operands have these alone.
 
     lhs, rhs           a BCOO or an array each.
     dimension_numbers  ((lhs, rhs) contracting dimensions, (lhs, rhs) batch dimensions), as for lax.dot_general.
@@ -72,7 +73,7 @@ def _of_two(lhs: BCOO, rhs: BCOO, numbers: Contraction) -> BCOO:
     is_apart = n and numbers.batch == (first, first) and lhs.n_batch == rhs.n_batch == n
     if not is_apart or lhs.n_dense or rhs.n_dense:
         found = with_sparse(lhs.places(), rhs.places(), numbers)
-        return BCOO((found.data, found.indices), shape=found.shape)
+        return at_most_each(BCOO((found.data, found.indices), shape=found.shape))
     left, right = numbers.contracting
     inner = Contraction((tuple(d - n for d in left), tuple(d - n for d in right)))
 
@@ -81,7 +82,13 @@ def _of_two(lhs: BCOO, rhs: BCOO, numbers: Contraction) -> BCOO:
         return found.data, found.indices
 
     kept = [x.shape[d] for i, x in enumerate((lhs, rhs)) for d in numbers.rest(i, x.ndim)]
-    return BCOO(over_batches(product, n)(*spread(lhs), *spread(rhs)), shape=(*lhs.shape[:n], *kept))
+    return at_most_each(BCOO(over_batches(product, n)(*spread(lhs), *spread(rhs)), shape=(*lhs.shape[:n], *kept)))
+
+
+def at_most_each(mat: BCOO) -> BCOO:
+    """The same with one value for each place, where there are more values than places."""
+    size = prod(mat.shape[mat.n_batch : mat.n_batch + mat.n_sparse])
+    return mat if mat.nse <= size else mat.sum_duplicates(size, remove_zeros=False)
 
 
 def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers: Any) -> Any:
