@@ -19,7 +19,13 @@ from lamina.partitioning.shardy.ops import walk
 from lamina.partitioning.shardy.positions import count_parts
 from lamina.partitioning.shardy.single_calls import make_calls_once, mark_calls_made_once
 from lamina.partitioning.shardy.sums import split_whole_arrays
-from lamina.partitioning.shardy.whole_arrays import any_mesh, gather_where_needed, keep_whole
+from lamina.partitioning.shardy.whole_arrays import (
+    any_mesh,
+    gather_where_needed,
+    keep_whole,
+    mark_batches,
+    take_batches,
+)
 
 _SPREAD = (
     "sdy-import-pipeline", "sdy-flatten-call-graph", "symbol-dce", "sdy-add-func-data-flow-edges",
@@ -77,6 +83,7 @@ def partitioned(code: bytes, request: dict[str, Any]) -> tuple[dict[str, Any], b
         else:
             module = ir.Module.parse(code)
         mark_calls_made_once(module)
+        mark_batches(module)
         devices, way = request["devices"], request["way"]
         try:
             use_one_mesh(module, devices)
@@ -98,6 +105,7 @@ def partitioned(code: bytes, request: dict[str, Any]) -> tuple[dict[str, Any], b
         if mesh is not None:
             gather_where_needed(module, mesh)
         _run(then, module)
+        take_batches(module)
         _finish(module)
         count_parts(module)
         shardings = shardings_of_main(module, devices)

@@ -10,10 +10,12 @@ from jaxlib.mlir.dialects import sdy
 from jaxlib.mlir.passmanager import PassManager
 
 from lamina.partitioning.shardy.meshes import mesh_of
-from lamina.partitioning.shardy.ops import CALL, MANUAL, SHARDING, is_of_each_device, walk
+from lamina.partitioning.shardy.ops import CALL, MANUAL, SHARDING, is_of_each_device, target_of, walk
 
 _RULE = "sdy.sharding_rule"
 _FRONTEND, _BATCH = "mhlo.frontend_attributes", "num_batch_dims"
+_LAPACK, _OF_VECTORS = "lamina.lapack.", frozenset(("gtsv", "permutation"))
+"""Calls of LAPACK's routines, and those whose first operand is a vector, not a matrix."""
 _WITHOUT_NEED = frozenset(
     ("stablehlo.while", "stablehlo.if", "stablehlo.case", "stablehlo.return", "func.return", "func.call",
      "func.func", "stablehlo.optimization_barrier", "stablehlo.rng_bit_generator")
@@ -51,6 +53,38 @@ def gather_where_needed(module: Any, mesh: str) -> None:
             cuts = zip(axes[1], op.results, strict=True)
             kept = [_cut(first, result.type, mesh) for first, result in cuts]
             op.attributes[SHARDING] = sdy.TensorShardingPerValueAttr.get(kept)
+
+
+def mark_batches(module: Any) -> None:
+    """Writes into calls of LAPACK's routines how many leading dimensions are of a batch: to Shardy as a rule, by which
+    these lie alike, and for `gather_where_needed`."""
+    for op in walk(module.operation):
+        if op.name == CALL and target_of(op).startswith(_LAPACK):
+            routine = target_of(op).removeprefix(_LAPACK)
+            count = op.operands[0].type.rank - (1 if routine in _OF_VECTORS else 2)
+            op.attributes[_FRONTEND] = ir.DictAttr.get({_BATCH: ir.StringAttr.get(str(count))})
+            op.attributes[_RULE] = _rule_of_batch(op, count)
+
+
+def _rule_of_batch(call: Any, count: int) -> Any:
+    """A rule by which so many leading dimensions of all arrays lie alike, each other dimension by itself."""
+    sizes = list(call.operands[0].type.shape[:count])
+
+    def mapping(value: Any) -> Any:
+        own = value.type.shape[count:]
+        factors = [*range(count), *range(len(sizes), len(sizes) + len(own))]
+        sizes.extend(own)
+        return sdy.TensorMappingAttr.get([sdy.DimMappingAttr.get([factor]) for factor in factors])
+
+    operands, results = ([mapping(x) for x in values] for values in (call.operands, call.results))
+    return sdy.OpShardingRuleAttr.get(sizes, operands, results, is_custom=True)
+
+
+def take_batches(module: Any) -> None:
+    """Takes off what `mark_batches` wrote."""
+    for op in walk(module.operation):
+        if op.name == CALL and target_of(op).startswith(_LAPACK):
+            del op.attributes[_FRONTEND]
 
 
 def _batch(call: Any) -> list[Any]:
