@@ -155,6 +155,25 @@ def test_the_text_of_a_compiled_program_says_what_moves() -> None:
     assert "HloModule" not in lamina.jit(jnp.sin).lower(X).compile().as_text()
 
 
+_FACTORISED = {
+    "qr": lambda a: jnp.linalg.qr(a),
+    "lu": lambda a: lax.linalg.lu(a),
+    "eigh": lambda a: jnp.linalg.eigh(a + a.mT),
+    "solve": lambda a: lax.linalg.tridiagonal_solve(a[:, 0], a[:, 1] + 9, a[:, 2], a.mT),
+}
+
+
+@pytest.mark.parametrize("name", _FACTORISED)
+def test_batches_of_matrices_are_factorised_where_they_lie(name) -> None:
+    f = _FACTORISED[name]
+    a = np.random.default_rng(0).random((4, 6, 6), np.float32)
+    split = _on(a, "x")
+    assert "stablehlo.all_" not in _partitioned(f, split)
+    for found, wanted in zip(lamina.tree.leaves(lamina.jit(f)(split)), lamina.tree.leaves(f(a)), strict=True):
+        assert found.sharding.spec[0] == "x"
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
 def test_meshes_of_the_same_devices() -> None:
     line, wide = auto_mesh((4,), ("z",)), auto_mesh((2, 2, 1), ("a", "b", "c"))
     f = lamina.jit(lambda a, b: (a + b, a), out_shardings=(NamedSharding(wide, P("b")), None))
