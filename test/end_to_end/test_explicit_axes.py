@@ -270,3 +270,50 @@ def test_a_result_that_vmap_repeats_is_split_as_the_batch(mesh) -> None:
     key = np.arange(4, dtype=np.uint32)
     assert bits(key).sharding.spec == P("x", None)
     np.testing.assert_array_equal(bits(key), lax.rng_bit_generator(key, (4, 8))[1])
+
+
+@partitioned
+def test_an_array_broadcast_like_another_lies_as_that_does(mesh) -> None:
+    like = _on(mesh, X, "x", None)
+    for out in (lax.broadcast_like(np.arange(4.0), like), lamina.jit(lax.broadcast_like)(jnp.arange(4.0), like)):
+        assert out.sharding.spec == P("x", None)
+        np.testing.assert_array_equal(out, np.broadcast_to(np.arange(4.0), (8, 4)))
+    with pytest.raises(ValueError, match="Incompatible shardings for broadcasting"):
+        lax.broadcast_like(_on(mesh, np.arange(4.0), "y"), like)
+
+
+@partitioned
+def test_convolutions_of_arrays_that_are_split_in_space(mesh) -> None:
+    x = np.random.default_rng(0).integers(0, 4, (4, 8, 3)).astype(np.float32)
+    k = np.random.default_rng(1).integers(0, 4, (3, 3, 2)).astype(np.float32)
+
+    def f(x, padding="SAME"):
+        return lax.conv_general_dilated(x, k, (1,), padding, dimension_numbers=("NWC", "WIO", "NWC"))
+
+    split = _on(mesh, x, "x", "y")
+    out = lamina.jit(f)(split)
+    assert out.sharding.spec == P("x", "y", None)
+    np.testing.assert_array_equal(out, f(x))
+    by_x = lamina.jit(lamina.grad(lambda x: (f(x) ** 2).sum()))(split)
+    assert by_x.sharding.spec == P("x", "y", None)
+    np.testing.assert_allclose(by_x, lamina.grad(lambda x: (f(x) ** 2).sum())(x))
+    with pytest.raises(ShardingTypeError, match="7 elements there, which 2 devices can't share"):
+        f(split, [(0, 1)])
+    with pytest.raises(ShardingTypeError, match="can be sharded"):
+        lax.conv_general_dilated(_on(mesh, np.ones((1, 2, 4)), None, "x"), np.ones((1, 2, 1)), (1,), "SAME")
+
+
+@partitioned
+def test_gradients_of_gathers_lie_as_the_batch_of_a_vmap(mesh) -> None:
+    rows = np.arange(32, dtype=np.float32).reshape(4, 8)
+    ids = np.array([[0, 1], [2, 2], [7, 3], [4, 4]])
+
+    def total(row, i):
+        return (row.at[i].get(out_sharding=P()) ** 2).sum()
+
+    each = lamina.vmap(lamina.grad(total))
+    found = lamina.jit(each)(_on(mesh, rows, "x", None), _on(mesh, ids, "x", None))
+    assert found.sharding.spec == P("x", None)
+    wanted = np.zeros_like(rows)
+    np.add.at(wanted, (np.arange(4)[:, None], ids), 2 * np.take_along_axis(rows, ids, 1))
+    np.testing.assert_array_equal(found, wanted)

@@ -41,11 +41,14 @@ def all_at_front(args: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
 
 def all_spread(args: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
     """The same for operands that are to lie alike: what is repeated is spread over a mesh as the batch is."""
-    names = axes.batching().spmd_name
-    return [
-        x if d is not None else lax.spread_batch(x, 0, names)
-        for x, d in zip(all_at_front(args, dims), dims, strict=True)
-    ]
+    size = batch_size(args, dims)
+    return [spread_at_front(x, d, size) for x, d in zip(args, dims, strict=True)]
+
+
+def spread_at_front(x: Any, dim: int | None, size: int) -> Any:
+    """x with the batch dimension first; an operand that has none is repeated, spread over a mesh as the batch is."""
+    out = at_front(x, dim, size)
+    return out if dim is not None else lax.spread_batch(out, 0, axes.batching().spmd_name)
 
 
 def past(dim: int, axes: Sequence[int]) -> tuple[int, ...]:

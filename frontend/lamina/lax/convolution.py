@@ -336,15 +336,25 @@ def _placed(
     of: Operands, out: ShapedArray, *, dimension_numbers: ConvDimensionNumbers, batch_group_count: int, **_: Any
 ) -> Dims:
     lhs, rhs, numbers = *of.dims, dimension_numbers
-    split = [lhs[d] for d in numbers.lhs_spec[1:]] + [rhs[d] for d in numbers.rhs_spec[1:]]
+    split = [lhs[numbers.lhs_spec[1]]] + [rhs[d] for d in numbers.rhs_spec[1:]]
     if any(split) or batch_group_count > 1:
         raise ShardingTypeError(
-            "conv_general_dilated: only the batch of the left operand and the output features of the right one can "
-            f"be sharded, got {spec(lhs)} and {spec(rhs)}. Say how the result is to lie (out_sharding)"
+            "conv_general_dilated: only the batch and the axes of space of the left operand, and the output features "
+            f"of the right one, can be sharded, got {spec(lhs)} and {spec(rhs)}. Say how the result is to lie "
+            "(out_sharding)"
         )
     found: list[Any] = [()] * out.ndim
     found[numbers.out_spec[0]] = lhs[numbers.lhs_spec[0]]
     found[numbers.out_spec[1]] = rhs[numbers.rhs_spec[0]]
+    for d, to in zip(numbers.lhs_spec[2:], numbers.out_spec[2:], strict=True):
+        if lhs[d]:
+            parts = of.avals[0].placed.parts(d)
+            if out.shape[to] % parts:
+                raise ShardingTypeError(
+                    f"conv_general_dilated: dimension {d} of the left operand lies over {lhs[d]}, but the result has "
+                    f"{out.shape[to]} elements there, which {parts} devices can't share. Reshard it first"
+                )
+            found[to] = lhs[d]
     return tuple(found)
 
 

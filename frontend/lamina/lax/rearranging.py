@@ -11,7 +11,9 @@ import numpy as np
 from lamina import lax
 from lamina.core import dtypes, get_aval
 from lamina.core.array_class import Array
+from lamina.core.placed import Placed, undecided
 from lamina.lax.checks import canonical_axis, static_ints
+from lamina.shape_dtype import ShapeDtypeStruct
 
 
 def stack(operands: Sequence[Any], axis: int = 0) -> Any:
@@ -75,12 +77,13 @@ def tile(operand: Any, reps: Sequence[int]) -> Array:
 
 
 def broadcast_like(arr: Any, like_arr: Any) -> Array:
-    """arr broadcast to the shape of like_arr by NumPy's rules; it keeps its dtype.
+    """arr broadcast to the shape of like_arr by NumPy's rules, and split over devices as its type says; it keeps its
+    dtype.
 
     arr       an array or a number.
-    like_arr  an array, of which only the shape is looked at.
+    like_arr  an array or a type, of which only the shape and the sharding are looked at.
 
-    Raises ValueError where arr's shape does not broadcast to like_arr's.
+    Raises ValueError where arr's shape does not broadcast to like_arr's, or its type says another sharding.
 
     >>> print(lax.broadcast_like(jnp.array([1, 2]), jnp.ones((3, 2))))
     [[1 2]
@@ -90,15 +93,29 @@ def broadcast_like(arr: Any, like_arr: Any) -> Array:
     shape, have = np.shape(like_arr), np.shape(arr)
     if np.broadcast_shapes(shape, have) != shape:
         raise ValueError(f"[broadcast_like] {have} does not broadcast to {shape}")
-    return lax.broadcast_in_dim(
-        lax.squeeze(arr, [d for d, n in enumerate(have) if n == 1 != shape[d - len(have)]]),
-        shape,
-        tuple(
-            len(shape) - len(have) + d
-            for d, n in enumerate(have)
-            if n != 1 or shape[d - len(have)] == 1
-        ),
-    )
+    kept = [d for d, n in enumerate(have) if n != 1 or shape[d - len(have)] == 1]
+    to = {d: len(shape) - len(have) + d for d in kept}
+    placed, mine = _placed(like_arr), _placed(arr)
+    if placed is not None and mine is not None:
+        for d, at in to.items():
+            if mine.dims[d] and mine.dims[d] != placed.dims[at]:
+                raise ValueError(
+                    f"Incompatible shardings for broadcasting: dimension {d} of the operand lies over {mine.dims[d]}, "
+                    f"dimension {at} of the other array over {placed.dims[at]}"
+                )
+    source = lax.squeeze(arr, [d for d in range(len(have)) if d not in to])
+    with undecided(placed is not None):
+        out = lax.broadcast_in_dim(source, shape, tuple(to.values()))
+    return out if placed is None else lax.as_typed(out, get_aval(out).update(placed=placed))
+
+
+def _placed(x: Any) -> Placed | None:
+    """Where the type of an array, or a type by itself, says that it lies."""
+    if isinstance(x, ShapeDtypeStruct):
+        from lamina.sharding.explicit import placed_by
+
+        return placed_by(x.sharding, len(x.shape))
+    return get_aval(x).placed
 
 
 def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:

@@ -12,7 +12,7 @@ from lamina.core import NOT_LINEAR, Primitive, ShapedArray, get_aval
 from lamina.core.array_class import Array
 from lamina.core.placed import first, linear_in, no_sums
 from lamina.lax import hlo, scatter_rules
-from lamina.lax.batching_rules import at_front, batch_size
+from lamina.lax.batching_rules import at_front, batch_size, spread_at_front
 from lamina.lax.checks import (
     ANY,
     ANY_OR_KEY,
@@ -327,7 +327,7 @@ def _batching(primitive: Callable[[], Primitive]) -> Callable[..., Any]:
     def rule(args: Any, dims: Any, *, dimension_numbers: Any, **params: Any) -> tuple[Any, int]:
         (x, indices, updates), (d, index_dim, update_dim) = args, dims
         size = batch_size(args, dims)
-        x, updates = at_front(x, d, size), at_front(updates, update_dim, size)
+        x, updates = spread_at_front(x, d, size), at_front(updates, update_dim, size)
         if index_dim is None:
             numbers = batch_operand(dimension_numbers)
         else:

@@ -10,7 +10,14 @@ from jaxlib.mlir.dialects import sdy
 from jaxlib.mlir.passmanager import PassManager
 
 from lamina.partitioning.shardy.meshes import mesh_of
-from lamina.partitioning.shardy.ops import CALL, MANUAL, SHARDING, is_of_each_device, target_of, walk
+from lamina.partitioning.shardy.ops import (
+    CALL,
+    MANUAL,
+    SHARDING,
+    is_of_each_device,
+    target_of,
+    walk,
+)
 
 _RULE = "sdy.sharding_rule"
 _FRONTEND, _BATCH = "mhlo.frontend_attributes", "num_batch_dims"
