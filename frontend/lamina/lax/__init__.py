@@ -404,6 +404,7 @@ if _typing.TYPE_CHECKING:
     from lamina.lax.window_shapes import reduce_window_shape_tuple as reduce_window_shape_tuple
     from lamina.sharding.constraint import as_typed as as_typed
     from lamina.sharding.constraint import sharding_constraint_p as sharding_constraint_p
+    from lamina.sharding.constraint import placed_of as placed_of
     from lamina.sharding.constraint import spread_batch as spread_batch
     from lamina.sharding.constraint import laid as laid
     from lamina.sharding.constraint import place_like as place_like
@@ -467,7 +468,8 @@ _HOMES = {
         "conv_transpose_shape_tuple", "reduce_window_shape_tuple"
     ),
     "lamina.sharding.constraint": (
-        "as_typed", "laid", "place_like", "sharding_constraint_p", "spread_batch", "under", "with_sharding_constraint"
+        "as_typed", "laid", "place_like", "placed_of", "sharding_constraint_p", "spread_batch", "under",
+        "with_sharding_constraint"
     ),
 }  # fmt: skip
 

@@ -11,9 +11,8 @@ import numpy as np
 from lamina import lax
 from lamina.core import dtypes, get_aval
 from lamina.core.array_class import Array
-from lamina.core.placed import Placed, undecided
+from lamina.core.placed import undecided
 from lamina.lax.checks import canonical_axis, static_ints
-from lamina.shape_dtype import ShapeDtypeStruct
 
 
 def stack(operands: Sequence[Any], axis: int = 0) -> Any:
@@ -95,7 +94,7 @@ def broadcast_like(arr: Any, like_arr: Any) -> Array:
         raise ValueError(f"[broadcast_like] {have} does not broadcast to {shape}")
     kept = [d for d, n in enumerate(have) if n != 1 or shape[d - len(have)] == 1]
     to = {d: len(shape) - len(have) + d for d in kept}
-    placed, mine = _placed(like_arr), _placed(arr)
+    placed, mine = lax.placed_of(like_arr), lax.placed_of(arr)
     if placed is not None and mine is not None:
         for d, at in to.items():
             if mine.dims[d] and mine.dims[d] != placed.dims[at]:
@@ -107,15 +106,6 @@ def broadcast_like(arr: Any, like_arr: Any) -> Array:
     with undecided(placed is not None):
         out = lax.broadcast_in_dim(source, shape, tuple(to.values()))
     return out if placed is None else lax.as_typed(out, get_aval(out).update(placed=placed))
-
-
-def _placed(x: Any) -> Placed | None:
-    """Where the type of an array, or a type by itself, says that it lies."""
-    if isinstance(x, ShapeDtypeStruct):
-        from lamina.sharding.explicit import placed_by
-
-        return placed_by(x.sharding, len(x.shape))
-    return get_aval(x).placed
 
 
 def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:

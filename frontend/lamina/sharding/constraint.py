@@ -7,6 +7,7 @@ from typing import Any
 from lamina.array import ArrayImpl
 from lamina.core import LINEAR, Primitive, ShapedArray, get_aval, tree
 from lamina.core.library import library
+from lamina.core.placed import Placed
 from lamina.core.trace import Tracer, is_evaluating
 from lamina.shape_dtype import ShapeDtypeStruct
 
@@ -210,6 +211,19 @@ def spread_batch(x: Any, dim: int, names: tuple[Any, ...]) -> Any:
         return x
     dims[dim] = names
     return under(x, PartitionSpec(*dims), "vmap")
+
+
+def placed_of(x: Any) -> Placed | None:
+    """How the type of an array, or a type by itself, says that it lies; None where it says nothing.
+
+    x  an array, or a ShapeDtypeStruct.
+
+    >>> lamina.lax.placed_of(jnp.arange(3)) is None
+    True
+    """
+    from lamina.sharding.explicit import placed_by
+
+    return placed_by(x.sharding, x.ndim) if isinstance(x, ShapeDtypeStruct) else get_aval(x).placed
 
 
 def as_typed(x: Any, aval: ShapedArray) -> Any:

@@ -67,7 +67,7 @@ def eye(
     if n_batch or n_dense:
         ones = np.eye(N, columns, k, dtype=bool)
         by_place = ones.any(axis=tuple(range(2 - n_dense, 2))).reshape(*ones.shape[:n_batch], -1)
-        nse = int(by_place.sum(axis=-1).max(initial=0))
+        nse = int(np.max(np.sum(by_place, axis=-1))) if by_place.size else 0
         mat = BCOO.fromdense(
             jnp.eye(N, columns, k, dtype=dtype or jnp.float32), nse=nse, n_batch=n_batch, n_dense=n_dense,
             index_dtype=index_dtype,
