@@ -34,20 +34,16 @@ def cond(run: Run, index: Any, *operands: Any, branches: Sequence[ClosedJaxpr]) 
     """A branch by an index, which is dense. TypeError where results of one branch alone are sparse."""
     given = [as_bcoo(x) for x in operands]
     wanted = [lamina.eval_shape(lambda *xs, b=b: run(b, xs), *given) for b in branches]
-    for name, outs in zip(_names(len(branches)), wanted, strict=True):
-        kinds = [[type(x) if _is_sparse(x) else None for x in one] for one in (outs, wanted[-1])]
+    names = ["false_fun", "true_fun"] if len(branches) == 2 else [f"branch {i}" for i in range(len(branches))]
+    for name, outs in zip(names, wanted, strict=True):
+        kinds = [[type(x) if _is_sparse(x) else None for x in one] for one in (outs, wanted[0])]
         if kinds[0] != kinds[1]:
             raise TypeError(
-                f"sparsified {name} output must have same type structure as sparsified {_names(len(branches))[-1]} "
-                f"output: {list(outs)} and {list(wanted[-1])}"
+                f"sparsified {name} output must have same type structure as sparsified {names[0]} output: "
+                f"{list(outs)} and {list(wanted[0])}"
             )
     told = _told_by_all(wanted)
     return lax.switch(index, [lambda *xs, b=b: _telling(run(b, xs), told) for b in branches], *given)
-
-
-def _names(count: int) -> list[str]:
-    # False is branch 0.
-    return ["false_fun", "true_fun"][::-1] if count == 2 else [f"branch {i}" for i in range(count)]
 
 
 def while_loop(
