@@ -72,8 +72,8 @@ class Products(Record):
 def choose_implementation(
     gemm: Gemm, element: str, machine: Machine, outside: int = 0, makes_right: bool = False
 ) -> Literal["kernel", "shared", "library"]:
-    """Which of the three is fastest for a product in whose place only a library would store `outside` elements, of
-    all its batch, and others may make the right factor as they go."""
+    """Which of the three is fastest for a product in whose place code for its shape keeps `outside` elements, of all
+    its batch, out of memory, and may make the right factor as it goes."""
     if not _is_worth_a_call(gemm, element):
         return "kernel"
     if element not in ("f32", "f64") or min(gemm.m, gemm.n, gemm.k) < _LEAST_TERMS:
@@ -109,7 +109,6 @@ def _time(
     done so, or is too small to be."""
     products, bytes_each = gemm.m * gemm.n * gemm.k, _bytes(element)
     size = products ** (1 / 3)
-
     if by == "kernel":
         if products * prod(gemm.batch) < _LEAST_COMPILED:
             return math.inf
@@ -132,10 +131,7 @@ def _time(
 
 
 def _gains_by_tiles(gemm: Gemm, element: str, machine: Machine, outside: int) -> bool:
-    """Whether it pays to do what is around a packed product tile by tile: not where all that is stored between stays
-    in a second cache, as tiles do."""
-    if outside * _bytes(element) <= _KEPT * machine.l2_bytes:
-        return False
+    """Whether it pays to do what is around a packed product tile by tile."""
     return _storing(gemm, element, machine, outside) > _WORTH_TILES * _time(gemm, element, machine, "shared")
 
 
@@ -144,15 +140,18 @@ def _bytes(element: str) -> int:
 
 
 def _storing(gemm: Gemm, element: str, machine: Machine, outside: int) -> float:
-    """Nanoseconds, for each product of the batch, of storing so many elements and reading them again."""
+    """Nanoseconds, for each product of the batch, of storing so many elements and reading them again: none where all
+    stay in a second cache, as tiles do."""
+    if outside * _bytes(element) <= _KEPT * machine.l2_bytes:
+        return 0
     stored = outside * _bytes(element) / prod(gemm.batch)
     bytes_per_us = machine.cached_bytes_per_us if stored < machine.l2_bytes else machine.stream_bytes_per_us
     return 2 * stored / bytes_per_us * 1000
 
 
 def elements_outside(dot: ir.Operation) -> tuple[int, bool]:
-    """(how many elements only a library that does a product stores, whether the right factor is among them): factors
-    that an element-wise op makes for it alone, and sums that one alone reads."""
+    """(how many elements code for a product's shape keeps out of memory, whether the right factor is among them):
+    factors that an element-wise op makes for it alone, and sums that one alone reads."""
     makers = [defining(operand) for operand in dot.operands]
     made = [maker is not None and computes_elements(maker) and has_one_use(maker.results[0]) for maker in makers]
     count = sum(prod(operand.type.shape) for operand, is_made in zip(dot.operands, made) if is_made)
