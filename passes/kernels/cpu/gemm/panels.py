@@ -32,7 +32,7 @@ class Panels(Record):
     """What a task does of a product, and in which parts."""
 
     made: tuple[Factor, ...]
-    """The factors that it makes."""
+    """The factors that it makes, if it makes any."""
     outer: tuple[int, ...]
     """The dimensions around blocks whose positions are tasks of their own."""
     inner: tuple[int, ...]

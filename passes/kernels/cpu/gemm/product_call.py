@@ -71,7 +71,7 @@ class ProductCall(Record):
         adds: ir.Value | None = None,
     ) -> None:
         """Multiply so many rows (of which there are at most so many), columns and terms that begin at positions of
-        the factors, where sums are stored, or added to what is there if the number `adds` is 1."""
+        the factors; sums are stored, or added to what is there if the number `adds` is 1."""
         (a, _), (b, _) = factors
         lda, ldb = self.leading(a, b)
         terms = sizes[2] if isinstance(sizes[2], int) else DEPTH
@@ -92,8 +92,7 @@ class ProductCall(Record):
         store_vector(arith.ConstantOp(vector, constant).result, job, [index(0)])
         for name, value in words.items():
             if not isinstance(value, int):
-                value = arith.IndexCastOp(word, value).result if value.type == ir.IndexType.get() else value
-                memref.StoreOp(value, job, [index(JOB.index(name))])
+                memref.StoreOp(arith.IndexCastOp(word, value).result, job, [index(JOB.index(name))])
         place = memref.ExtractAlignedPointerAsIndexOp(job).result
         address = ir.Operation.create(
             "llvm.inttoptr",
