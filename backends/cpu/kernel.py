@@ -39,6 +39,7 @@ from lamina.dialects.types import byte_size
 from lamina.dialects.vendors import ir
 from lamina.passes.framework.machine_attribute import machine_of, write_machine
 from lamina.passes.framework.pipeline import checked_if_it_fails
+from lamina.passes.kernels.cpu.gemm.product_shape import SHARED
 from lamina.passes.llvm.limit_inlining import LimitInlining
 from lamina.records import Record
 
@@ -212,7 +213,7 @@ def _places(kernel: ir.Operation, source: str, streams: bool) -> tuple[str, ...]
 
 
 # Instructions of products, not those that look up tables (passes/math/lookups.py), and calls of the packed one.
-_OF_BLOCKS = re.compile(r"@(llvm\.(fmuladd\.v|x86\.(?!avx512\.vpermi2var))|lamina_product_)")
+_OF_BLOCKS = re.compile(rf"@(llvm\.(fmuladd\.v|x86\.(?!avx512\.vpermi2var))|{SHARED})")
 
 # Elementary functions (passes/math/expand_functions.py).
 _FUNCTION = re.compile(r"\ndefine internal [^@]*@lamina_(?!\w+_mend)")

@@ -48,7 +48,6 @@ from lamina.passes.linalg.analysis.structure import (
     places_of,
     read_generic,
     sole_fill,
-    subview,
 )
 from lamina.passes.stablehlo.analysis.gemm import Gemm, Matrix
 from lamina.passes.stablehlo.analysis.product_choice import implementation_of, is_done_in_tiles
@@ -213,14 +212,9 @@ class _Emitter:
 
     def _tile(self, at: dict[int, ir.Value], height: ir.Value | int, rows: int, columns: int) -> None:
         """All sums of `height` rows, of which there are at most `rows`, and so many columns, and what follows."""
-        call, sums, inner = self._call, self._product.sums, self._panels.inner
+        call, inner = self._call, self._panels.inner
         sizes = dict.fromkeys(self._panels.outer, 1) | {call.row: rows, call.column: columns}
-        own = None
-        if sums is None:
-            shape = [prod(self._extents[d] for d in inner) * rows, columns]
-            tile = memref.AllocOp(ir.MemRefType.get(shape, self._contraction.element), [], []).result
-            places = [ir.AffineDimExpr.get(d) for d in (call.row, call.column)]
-            own = Factor(tile, ir.AffineMap.get(len(self._extents), 0, places))
+        sums = self._product.sums or self._own_tile(rows, columns)
         made = {factor: self._panel_of(factor, sizes) for factor in self._product.prologues}
 
         def part(number: ir.Value) -> None:
@@ -246,11 +240,7 @@ class _Emitter:
                     (made[factor], {**inside, call.depth: first}) if factor in made else (factor, absolute)
                     for factor in (self._contraction.a, self._contraction.b)
                 ]
-                if own is None:
-                    assert sums is not None
-                    where = sums, {**at, **inside}
-                else:
-                    where = own, {call.row: self._row_of_tile(inside, rows)}
+                where = sums, self._place_of_sums(at, inside, rows)
                 call.emit((factors[0], factors[1]), where, (height, columns, count), rows, adds)
                 return []
 
@@ -258,24 +248,20 @@ class _Emitter:
 
         for_steps(index(0), index(self._parts), 1, part)
         if self._product.epilogue is not None:
-            self._follow(self._product.epilogue, at, height, sizes, own)
+            self._follow(self._product.epilogue, at, height, sizes, sums)
 
     def _follow(
         self, epilogue: Epilogue, at: dict[int, ir.Value], height: ir.Value | int, sizes: dict[int, int],
-        own: Factor | None,
+        sums: Factor,
     ) -> None:  # fmt: skip
         """What follows on a tile, row by row: how many there are is known when it runs."""
-        call, sums, inner = self._call, self._product.sums, self._panels.inner
+        call, inner = self._call, self._panels.inner
         of_row = dict.fromkeys(self._contraction.around, 1) | {**sizes, call.row: 1}
 
         def row(inside: dict[int, ir.Value], i: ir.Value) -> None:
             here = {**at, **inside, call.row: add(at[call.row], i)}
-            if own is None:
-                assert sums is not None
-                values = part_of(sums.buffer, sums.map, here, of_row)
-            else:
-                place = add(self._row_of_tile(inside, sizes[call.row]), i)
-                values = subview(own.buffer, [place, 0], [1, sizes[call.column]])
+            place = self._place_of_sums(at, inside, sizes[call.row])
+            values = part_of(sums.buffer, sums.map, {**place, call.row: add(place[call.row], i)}, of_row)
             epilogue.emit(values, (call.row, call.column), here, of_row)
 
         def rows(positions: list[ir.Value], _: list[ir.Value]) -> list[ir.Value]:
@@ -293,9 +279,20 @@ class _Emitter:
         type_ = ir.MemRefType.get(shape, self._contraction.element)
         return replace(factor, buffer=memref.AllocOp(type_, [], []).result)
 
-    def _row_of_tile(self, inside: dict[int, ir.Value], rows: int) -> ir.Value:
-        """Where the rows begin in the tile that belong to a position along the dimensions inside."""
+    def _own_tile(self, rows: int, columns: int) -> Factor:
+        """Where a task keeps its sums for itself: its rows for one position inside after the other."""
+        shape = [prod(self._extents[d] for d in self._panels.inner) * rows, columns]
+        tile = memref.AllocOp(ir.MemRefType.get(shape, self._contraction.element), [], []).result
+        places = [ir.AffineDimExpr.get(d) for d in (self._call.row, self._call.column)]
+        return Factor(tile, ir.AffineMap.get(len(self._extents), 0, places))
+
+    def _place_of_sums(
+        self, at: dict[int, ir.Value], inside: dict[int, ir.Value], rows: int
+    ) -> dict[int, ir.Value]:
+        """Where the sums of a task begin for a position along the dimensions inside."""
+        if self._product.sums is not None:
+            return {**at, **inside}
         place = index(0)
-        for d, at in inside.items():
-            place = add(arith.MulIOp(place, index(self._extents[d])).result, at)
-        return arith.MulIOp(place, index(rows)).result
+        for d, position in inside.items():
+            place = add(arith.MulIOp(place, index(self._extents[d])).result, position)
+        return {self._call.row: arith.MulIOp(place, index(rows)).result}

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from lamina.passes.framework.machine_attribute import machine_of
 from lamina.passes.kernels.cpu.gemm.contraction import Contraction
 from lamina.passes.kernels.cpu.gemm.product_call import ProductCall
-from lamina.passes.kernels.cpu.gemm.product_shape import DEPTH, task_limits
+from lamina.passes.kernels.cpu.gemm.product_shape import DEPTH, ENOUGH_TASKS, FEW_TASKS, task_limits
 from lamina.passes.kernels.cpu.gemm.prologue import Prologue
 from lamina.passes.kernels.cpu.gemm.register_blocks import Factor
 from lamina.passes.linalg.analysis.structure import coefficient
@@ -21,7 +21,6 @@ _PANEL, _TILE = 1 / 16, 1 / 8
 _PANEL_OF_FEW = 2 / 3  # memory: of the first cache, what is made for few rows, which read it but once or twice
 # Of the stack of a task, where panels are, and the sums that an epilogue reads beside them.
 _PANEL_ALONE, _PANEL_BESIDE, _TILE_BESIDE = 1 / 2, 5 / 16, 5 / 8
-_FEW_TASKS, _ENOUGH_TASKS = 4, 16  # shape
 _FEW_ROWS = 42  # shape: three blocks
 _MOST_ROWS = 128  # shape: that a task makes of a factor
 _LEAST_DEPTH = 32  # shape: terms, of which a block's sums are loaded and stored once
@@ -111,7 +110,7 @@ def _panels_of(
     elif len(made) == 1:
         rows = _rows_of_task(rows, tasks)
         tasks *= extents[contraction.row] // rows
-    if is_large and tasks < _FEW_TASKS:
+    if is_large and tasks < FEW_TASKS:
         return None
     line = sum(columns if factor == contraction.b else rows for factor in made) * size
     depth = _depth(terms, min(DEPTH, panel // line))
@@ -129,11 +128,11 @@ def _columns_of_task(columns: int, lanes: int, tasks: int, most: int) -> int:
     """At most so many columns, that make tasks enough, in whole blocks if that is possible: of two vectors,
     else of one."""
     most = min(most, 8 * lanes)
-    if tasks >= _ENOUGH_TASKS and columns <= most:
+    if tasks >= ENOUGH_TASKS and columns <= most:
         return columns
     sizes = [
         size for step in (2 * lanes, lanes) for size in range(most // step * step, 0, -step)
-        if columns // size * tasks >= _FEW_TASKS
+        if columns // size * tasks >= FEW_TASKS
     ]  # fmt: skip
     even = (size for size in sizes if columns % size == 0)
     return next(even, sizes[0] if sizes else max(1, min(columns, most)))
@@ -141,9 +140,9 @@ def _columns_of_task(columns: int, lanes: int, tasks: int, most: int) -> int:
 
 def _rows_of_task(rows: int, tasks: int) -> int:
     """Rows that make tasks enough, the same number for all if that costs few tasks more."""
-    if tasks >= _ENOUGH_TASKS and rows <= _MOST_ROWS:
+    if tasks >= ENOUGH_TASKS and rows <= _MOST_ROWS:
         return rows
-    return _even(rows, max(1, min(_MOST_ROWS, rows * tasks // _FEW_TASKS)))
+    return _even(rows, max(1, min(_MOST_ROWS, rows * tasks // FEW_TASKS)))
 
 
 def _even(extent: int, most: int) -> int:

@@ -12,7 +12,7 @@ VECTORS = 2  # of a block's columns
 PANEL = 4  # blocks of b that are packed together, which reads lines side by side
 _PACKED_BYTES = REFERENCE.l2_bytes // 4  # of a, on a task's stack
 _TASK_COLUMNS = 512  # enough to make up for packing a
-_TASKS = (4, 16)  # shape: of all products of a batch, so that threads get equal shares; at most, where that is free
+FEW_TASKS, ENOUGH_TASKS = 4, 16  # shape: so that threads get equal shares; at most, where that is free
 _FEW_BLOCKS = 8  # shape: of columns, for which rows of a are not worth packing
 _HEIGHTS = {512: 14}  # of blocks, by the width of vectors: sums, those of b and one of a fill the registers
 _LEAST_HEIGHT = 6  # shape: rows of a block where vectors leave fewer registers
@@ -80,8 +80,7 @@ def task_limits(machine: Machine, ns: float, batch: int) -> tuple[int, int]:
     """(least, most) tasks, into which each product of a batch that takes so long in all is to go."""
     if ns < machine.parallel_ns:
         return 1, 1
-    least, most = _TASKS
-    return ceil(least / batch), ceil(min(most, ns / machine.task_ns) / batch)
+    return ceil(FEW_TASKS / batch), ceil(min(ENOUGH_TASKS, ns / machine.task_ns) / batch)
 
 
 def _stays(machine: Machine, stride: int, count: int, width: int) -> bool:
