@@ -76,8 +76,9 @@ class ProductCall(Record):
         lda, ldb = self.leading(a, b)
         terms = sizes[2] if isinstance(sizes[2], int) else DEPTH
         in_place = self.shape.in_place(self.machine, lda, ldb, terms, sizes[1])
-        chunks = ceil(most_rows / self.shape.most_rows)
-        rows = ceil(most_rows / chunks / self.shape.rows) * self.shape.rows
+        blocks = ceil(most_rows / ceil(most_rows / self.shape.most_rows) / self.shape.rows)
+        rows = blocks * self.shape.rows
+        chunks = ceil(most_rows / rows)
         words: dict[str, ir.Value | int] = dict(
             a=self._address(*factors[0]), b=self._address(*factors[1]), c=self._address(*sums), lda=lda, ldb=ldb,
             ldc=self.shape.bytes * _stride(sums[0], self.row),
