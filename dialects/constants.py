@@ -47,7 +47,7 @@ def array_in(constant: ir.Operation, name: str, of: ir.Type) -> np.ndarray:
             raise ValueError("a dense_resource constant can't be read back through the bindings")
         return np.asarray(attribute)
     # The bindings can't hand out complex, bf16, f8 and i4 elements: read the printed form.
-    return _array_of_text(_printed(constant), dtype, shape)
+    return _array_of_text(printed(constant), dtype, shape)
 
 
 def is_splat(constant: ir.Operation) -> bool:
@@ -55,12 +55,12 @@ def is_splat(constant: ir.Operation) -> bool:
     try:
         return constant.attributes["value"].is_splat
     except (TypeError, AttributeError):  # complex elements; dense_resource
-        return re.search(r"dense<\(", _printed(constant, large_elements_limit=2)) is not None
+        return re.search(r"dense<\(", printed(constant, large_elements_limit=2)) is not None
 
 
-def _printed(constant: ir.Operation, large_elements_limit: int | None = None) -> str:
-    """A constant op as text. Else the whole function around it would be looked over, for names and for mistakes."""
-    return constant.get_asm(
+def printed(op: ir.Operation, large_elements_limit: int | None = None) -> str:
+    """An op by itself as text. Else the whole function around it would be looked over, for names and for mistakes."""
+    return op.get_asm(
         large_elements_limit=large_elements_limit, use_local_scope=True, assume_verified=True
     )
 

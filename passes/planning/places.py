@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from itertools import chain
 
 from lamina.dialects.builders.buffers import reshaped
+from lamina.dialects.constants import printed
 from lamina.dialects.vendors import ir
 from lamina.passes.planning.from_mlir import Reader
 from lamina.passes.planning.plan import (
@@ -212,7 +213,7 @@ def _spans(spans: set[tuple[int, int]]) -> str:
 
 def _printed_value(constant: ir.Operation) -> str:
     """The dense value as text: handling the attribute itself fails for complex elements."""
-    text = constant.get_asm(use_local_scope=True, assume_verified=True)  # the module around it is half rewritten
+    text = printed(constant)  # unverified: the module around it is half rewritten
     return text[text.index("dense") : text.rindex(" : ")]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 
+from lamina.dialects.constants import printed
 from lamina.dialects.vendors import ir
 from lamina.passes.stablehlo.analysis.facts import COMMUTATIVE
 
@@ -27,7 +28,7 @@ def attributes_key(op: ir.Operation) -> tuple[tuple[str, Hashable], ...]:
     try:
         return tuple([(name, attributes[name]) for name in attributes])
     except TypeError:  # the bindings can't hold complex elements
-        return (("", op.get_asm(use_local_scope=True, assume_verified=True).split("=", 1)[-1]),)
+        return (("", printed(op).split("=", 1)[-1]),)
 
 
 def region_key(region: ir.Region, outer: dict[ir.Value, Hashable]) -> Hashable:

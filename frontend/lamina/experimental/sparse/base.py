@@ -77,6 +77,11 @@ class JAXSparse(abc.ABC):
         return f"{type(self).__name__}({', '.join(parts)})"
 
 
+def is_sparse(x: Any) -> bool:
+    """Whether a value is a sparse array of any format."""
+    return isinstance(x, JAXSparse)
+
+
 class SparseMatrix(JAXSparse):
     """A sparse matrix that does what it is asked as a BCOO."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import lamina
 from lamina.core import tree
-from lamina.experimental.sparse.base import JAXSparse
+from lamina.experimental.sparse.base import is_sparse
 from lamina.experimental.sparse.bcoo import BCOO
 
 __all__ = ["grad", "jacfwd", "jacobian", "jacrev", "value_and_grad"]
@@ -25,11 +25,11 @@ def _of_values(transform: Callable[..., Any], gives_value: bool = False) -> Call
 
         @functools.wraps(fun)
         def call(*args: Any, **named: Any) -> Any:
-            leaves, structure = tree.flatten([args[n] for n in numbers], is_leaf=_is_sparse)
+            leaves, structure = tree.flatten([args[n] for n in numbers], is_leaf=is_sparse)
 
             def of_data(data: Any) -> Any:
                 given = list(args)
-                filled = [x._with(values) if _is_sparse(x) else values for x, values in zip(leaves, data, strict=True)]
+                filled = [x._with(values) if is_sparse(x) else values for x, values in zip(leaves, data, strict=True)]
                 for n, argument in zip(numbers, tree.unflatten(structure, filled), strict=True):
                     given[n] = argument
                 return fun(*given, **named)
@@ -39,7 +39,7 @@ def _of_values(transform: Callable[..., Any], gives_value: bool = False) -> Call
                 found = tree.unflatten(structure, parts)
                 return found[0] if isinstance(argnums, int) else tuple(found)
 
-            data = [x.data if _is_sparse(x) else x for x in leaves]
+            data = [x.data if is_sparse(x) else x for x in leaves]
             out = transform(of_data, has_aux=has_aux, **kwargs)(data)
             if gives_value:
                 return out[0], placed(out[1])
@@ -50,13 +50,9 @@ def _of_values(transform: Callable[..., Any], gives_value: bool = False) -> Call
     return transformed
 
 
-def _is_sparse(x: Any) -> bool:
-    return isinstance(x, JAXSparse)
-
-
 def _placed(x: Any, derivative: Any) -> Any:
     """A derivative by the values of an argument, at their places."""
-    if not _is_sparse(x):
+    if not is_sparse(x):
         return derivative
     more = derivative.ndim - x.data.ndim
     if not more:

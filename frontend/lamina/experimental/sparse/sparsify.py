@@ -25,7 +25,7 @@ from lamina.core.avals import ShapedArray
 from lamina.core.jaxpr import ClosedJaxpr, Literal
 from lamina.core.trace import get_aval
 from lamina.experimental.sparse import sparsify_control as control
-from lamina.experimental.sparse.base import JAXSparse
+from lamina.experimental.sparse.base import is_sparse
 from lamina.experimental.sparse.bcoo import BCOO, bcoo_transpose
 from lamina.experimental.sparse.bcsr import BCSR
 from lamina.experimental.sparse.convolution import bcoo_conv_general_dilated
@@ -41,10 +41,6 @@ from lamina.experimental.sparse.operations import (
     bcoo_squeeze,
 )
 from lamina.interpreters.staging import trace_to_jaxpr
-
-
-def _is_sparse(x: Any) -> bool:
-    return isinstance(x, JAXSparse)
 
 
 def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., Any]:
@@ -65,7 +61,7 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
 
     @functools.wraps(f)
     def sparsified(*args: Any, **kwargs: Any) -> Any:
-        leaves, structure = tree.flatten((args, kwargs), is_leaf=_is_sparse)
+        leaves, structure = tree.flatten((args, kwargs), is_leaf=is_sparse)
         values = [x if isinstance(x, BCSR) else control.as_bcoo(x) for x in leaves]
         out_tree: Any = None
 
@@ -76,7 +72,7 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
             return out
 
         types = [
-            ShapedArray(x.shape, x.dtype) if _is_sparse(x) else get_aval(x) for x in values
+            ShapedArray(x.shape, x.dtype) if is_sparse(x) else get_aval(x) for x in values
         ]
         closed = trace_to_jaxpr(flat, types)
         return tree.unflatten(out_tree, _run(closed, values))
@@ -95,7 +91,7 @@ def _run(closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
 
     for eqn in jaxpr.eqns:
         operands = [read(atom) for atom in eqn.invars]
-        if not any(map(_is_sparse, operands)):
+        if not any(map(is_sparse, operands)):
             out = eqn.primitive.bind(*operands, **eqn.params)
         elif eqn.primitive in _CALLS:
             out = _run(eqn.params[_CALLS[eqn.primitive]], operands)
@@ -132,21 +128,21 @@ def _of_values(primitive: Any, x: Any, **params: Any) -> Any:
 
 
 def _multiply(x: Any, y: Any, **_: Any) -> Any:
-    return x * y if _is_sparse(x) else y * x
+    return x * y if is_sparse(x) else y * x
 
 
 def _divide(x: Any, y: Any, **_: Any) -> Any:
-    if _is_sparse(y):
+    if is_sparse(y):
         raise NotImplementedError("division by a sparse array: take todense() of it")
     return x / y
 
 
 def _add(x: Any, y: Any, **_: Any) -> Any:
-    return x + y if _is_sparse(x) else y + x
+    return x + y if is_sparse(x) else y + x
 
 
 def _subtract(x: Any, y: Any, **_: Any) -> Any:
-    return x - y if _is_sparse(x) else -y + x
+    return x - y if is_sparse(x) else -y + x
 
 
 def _product(x: Any, y: Any, *, dimension_numbers: Any, **_: Any) -> Any:
@@ -174,7 +170,7 @@ def _convolution(x: Any, y: Any, *, precision: Any, preferred_element_type: Any,
 
 
 def _concatenate(*operands: Any, dimension: int) -> BCOO:
-    if not all(map(_is_sparse, operands)):
+    if not all(map(is_sparse, operands)):
         raise NotImplementedError("concatenation of sparse arrays with dense ones: take todense() of the others")
     return bcoo_concatenate(operands, dimension=dimension)
 

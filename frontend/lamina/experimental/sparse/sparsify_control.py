@@ -13,7 +13,7 @@ import lamina
 from lamina import lax
 from lamina.core import tree
 from lamina.core.jaxpr import ClosedJaxpr
-from lamina.experimental.sparse.base import JAXSparse
+from lamina.experimental.sparse.base import is_sparse
 from lamina.experimental.sparse.bcoo import BCOO
 from lamina.experimental.sparse.layouts import spread
 
@@ -21,13 +21,9 @@ Run = Callable[[ClosedJaxpr, Sequence[Any]], list[Any]]
 """What a program gives for operands that may be sparse."""
 
 
-def _is_sparse(x: Any) -> bool:
-    return isinstance(x, JAXSparse)
-
-
 def as_bcoo(x: Any) -> Any:
     """A sparse array of any format as a BCOO; a dense one as it is."""
-    return x.to_bcoo() if _is_sparse(x) and not isinstance(x, BCOO) else x
+    return x.to_bcoo() if is_sparse(x) and not isinstance(x, BCOO) else x
 
 
 def cond(run: Run, index: Any, *operands: Any, branches: Sequence[ClosedJaxpr]) -> list[Any]:
@@ -36,7 +32,7 @@ def cond(run: Run, index: Any, *operands: Any, branches: Sequence[ClosedJaxpr]) 
     wanted = [lamina.eval_shape(lambda *xs, b=b: run(b, xs), *given) for b in branches]
     names = ["false_fun", "true_fun"] if len(branches) == 2 else [f"branch {i}" for i in range(len(branches))]
     for name, outs in zip(names, wanted, strict=True):
-        kinds = [[type(x) if _is_sparse(x) else None for x in one] for one in (outs, wanted[0])]
+        kinds = [[type(x) if is_sparse(x) else None for x in one] for one in (outs, wanted[0])]
         if kinds[0] != kinds[1]:
             raise TypeError(
                 f"sparsified {name} output must have same type structure as sparsified {names[0]} output: "
@@ -65,14 +61,14 @@ def scan(
     given = [as_bcoo(x) for x in operands]
     consts, given = given[:num_consts], given[num_consts:]
     init, xs = given[:num_carry], given[num_carry:]
-    if any(_is_sparse(x) and not x.n_batch for x in xs):
+    if any(is_sparse(x) and not x.n_batch for x in xs):
         raise NotImplementedError("scan over a sparse array without a batch axis: BCOO.fromdense(..., n_batch=1)")
-    arrays = [spread(x) if _is_sparse(x) else x for x in xs]
+    arrays = [spread(x) if is_sparse(x) else x for x in xs]
 
     def of_step(parts: Sequence[Any]) -> list[Any]:
         return [
             BCOO(part, shape=x.shape[1:], indices_sorted=x.indices_sorted, unique_indices=x.unique_indices)
-            if _is_sparse(x) else part
+            if is_sparse(x) else part
             for x, part in zip(xs, parts, strict=True)
         ]  # fmt: skip
 
@@ -88,7 +84,7 @@ def scan(
         return _telling(outs[:num_carry], told), outs[num_carry:]
 
     last, ys = lax.scan(step, init, arrays, length=length, reverse=reverse, unroll=unroll)
-    return [*last, *(_of_all(y, length) if _is_sparse(y) else y for y in ys)]
+    return [*last, *(_of_all(y, length) if is_sparse(y) else y for y in ys)]
 
 
 def _of_all(y: Any, length: int) -> BCOO:
@@ -101,7 +97,7 @@ def _of_all(y: Any, length: int) -> BCOO:
 
 def _tells(x: Any) -> tuple[bool, bool] | None:
     """What a sparse array says of its places: whether they are in order, and unique."""
-    return (x.indices_sorted, x.unique_indices) if _is_sparse(x) else None
+    return (x.indices_sorted, x.unique_indices) if is_sparse(x) else None
 
 
 def _told_by_all(rows: Sequence[Sequence[Any]]) -> list[tuple[bool, bool] | None]:
@@ -119,7 +115,7 @@ def _telling(values: Sequence[Any], told: Sequence[tuple[bool, bool] | None]) ->
     made = []
     for x, said in zip(values, told, strict=True):
         x = as_bcoo(x)
-        if _is_sparse(x) and said is not None:
+        if is_sparse(x) and said is not None:
             (arrays, (shape, *_)) = x.tree_flatten()
             x = BCOO.tree_unflatten((shape, *said), arrays)
         made.append(x)
