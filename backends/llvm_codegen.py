@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lamina.backends.prefetch import with_prefetches
 from lamina.forks import Lock, new_lock, take_with_forks
 from lamina.records import Record
 
@@ -32,17 +31,15 @@ class TargetMachine(Record):
 
 class CodegenOptions(Record):
     """How hard LLVM tries: the `level` of code generation, and the `passes` before, those of a level or
-    these. `vectorise` turns the loop vectoriser on, and `prefetch` has its loops ask for memory so
-    many bytes ahead. `select_fast`, at level 0, selects instructions in half the time, but fuses no product with
-    a sum. With `in_order`, instructions stay in the order in which they are written, but for what the
-    processor does. `reduce_strength` looks for addresses that are better counted on from one iteration to
-    the next than computed in each."""
+    these. `vectorise` turns the loop vectoriser on. `select_fast`, at level 0, selects instructions in
+    half the time, but fuses no product with a sum. With `in_order`, instructions stay in the order in
+    which they are written, but for what the processor does. `reduce_strength` looks for addresses that
+    are better counted on from one iteration to the next than computed in each."""
 
     level: int = 2
     passes: int | tuple[str, ...] = 2
     vectorise: bool = True
     unroll: bool = True
-    prefetch: int = 0
     select_fast: bool = False
     in_order: bool = False
     reduce_strength: bool = True
@@ -178,8 +175,6 @@ def _optimised(
         if variants and options.vectorise:
             module = _parsed(_without_kept(str(module)))
             _run(_INLINING, module, builder)
-        if options.prefetch and options.vectorise:
-            module = _parsed(with_prefetches(str(module), options.prefetch))
     return module, target_machine
 
 

@@ -70,7 +70,6 @@ STABLEHLO_FUSE = (
     "stablehlo-outline-attention{whole=16 least-scores=65536}",  # before others take its parts
     "stablehlo-chunk-attention",
     "stablehlo-reduce-windows",
-    "stablehlo-reduce-before-transposing",
     "stablehlo-reduce-parts",
     "stablehlo-reduce-in-chunks",
     "stablehlo-reduce-further",  # after what walks a whole array in chunks
@@ -118,7 +117,6 @@ _NOT_ON_GPUS = (
     *STABLEHLO_FUSE[:3],  # all lanes at once; other types
     "stablehlo-chunk-attention",
     "stablehlo-reduce-windows",
-    "stablehlo-reduce-before-transposing",
     "stablehlo-reduce-parts",
     "stablehlo-reduce-in-chunks",
     "stablehlo-reduce-further",
@@ -184,14 +182,13 @@ CPU_KERNEL_PREPARE = (
     ("stablehlo.scatter", "stablehlo-lower-scatter"),
     ("stablehlo.select_and_scatter", "stablehlo-lower-select-and-scatter"),
     (("stablehlo.triangular_solve", "stablehlo.cholesky"), "stablehlo-lower-solvers"),
-    ("complex<", "stablehlo-multiply-columns"),
     ("complex<", "stablehlo-define-complex,func.func(stablehlo-complex-math-expander)"),
     (("stablehlo.sort", "chlo.top_k"), "stablehlo-lower-sort"),
 )
 
 # Of these, what is left out for GPUs: a convolution is one product to them, whatever its steps, and threads
 # need no vectors.
-ONLY_ON_CPUS = ("stablehlo-keep-factors", "stablehlo-lower-convolutions", "stablehlo-multiply-columns")
+ONLY_ON_CPUS = ("stablehlo-keep-factors", "stablehlo-lower-convolutions")
 
 # Kernels that are written as loops on buffers, or for each part of their result, by a word, or one of
 # several, of their text: before all else is done, and lowered with what that leaves of StableHLO.
@@ -250,8 +247,6 @@ CPU_KERNEL_LOOPS = (
     "linalg-compute-columns{vector-bits=VECTOR_BITS}",
     "linalg-fill-lanes{vector-bits=VECTOR_BITS}",
     "linalg-tile-padded-copies",  # after what packs its factors anyway
-    "linalg-pad-around",  # what could not be padded in parts
-    "linalg-block-columns",
     "cpu-multiply-tiles{vector-bits=VECTOR_BITS}",
     "cpu-block-contractions{vector-bits=VECTOR_BITS}",
     "schedule-generics",

@@ -143,7 +143,6 @@ def _lowering(
         level=2,
         passes=1 if is_blocked else 2,  # the same loops in three quarters of the time
         unroll=is_control or (contracts and not is_blocked),
-        prefetch=target.machine.ahead_bytes if streams else 0,
     )
     if of_vectors and not is_attention:
         shares_work = len(_FUNCTION.findall(text)) > 1
@@ -201,8 +200,7 @@ def _bytes(function: ir.Operation) -> int:
 
 def _places(kernel: ir.Operation, source: str, streams: bool) -> tuple[str, ...]:
     """The passes that decide whether LLVM's vectoriser is needed."""
-    # What streams wants the memory that it asks for ahead of time in loops of LLVM's, and long convolutions are worth
-    # what it does to their loops and addresses.
+    # Long convolutions are worth what LLVM does to their loops and addresses.
     work = string_of(kernel, WORK)
     if work == LITTLE or (work == MUCH and _CONVOLUTION in source):
         return KERNEL_PLACES

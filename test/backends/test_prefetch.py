@@ -7,43 +7,6 @@ import pytest
 
 import lamina
 import lamina.numpy as jnp
-from lamina.backends.prefetch import with_prefetches
-
-LOOP = """define void @f(ptr %a, ptr %b) {
-vector.ph:
-  %first = load <16 x float>, ptr %a, align 4
-  br label %vector.body
-
-vector.body:                                      ; preds = %vector.body, %vector.ph
-  %wide.load = load <16 x float>, ptr %a, align 4
-  br label %inlined.exit
-
-inlined.exit:
-  store <16 x float> %wide.load, ptr %b, align 4
-  br i1 poison, label %middle.block, label %vector.body
-
-middle.block:                                     ; preds = %vector.body
-  store <16 x float> %first, ptr %b, align 4
-  ret void
-}
-"""
-
-
-def test_loads_and_stores_of_the_loop() -> None:
-    lines = [line.strip() for line in with_prefetches(LOOP, 2048).splitlines()]
-    at = lines.index("%wide.load = load <16 x float>, ptr %a, align 4")
-    assert lines[at + 1 : at + 3] == [
-        "%lamina.ahead.0 = getelementptr i8, ptr %a, i64 2048",
-        "call void @llvm.prefetch.p0(ptr %lamina.ahead.0, i32 0, i32 3, i32 1)",
-    ]
-    at = lines.index("store <16 x float> %wide.load, ptr %b, align 4")
-    assert lines[at + 2] == "call void @llvm.prefetch.p0(ptr %lamina.ahead.1, i32 1, i32 3, i32 1)"
-    assert sum("call void @llvm.prefetch" in line for line in lines) == 2
-
-
-def test_no_loop_is_left_as_it_is() -> None:
-    text = "define void @f() {\n  ret void\n}\n"
-    assert with_prefetches(text, 2048) == text
 
 
 @pytest.mark.parametrize(
@@ -57,3 +20,24 @@ def test_kernels(shape: tuple[int, ...], axis: int | None, is_asked_ahead: bool)
 
     code = lamina.jit(program).lower(np.zeros(shape, np.float32)).compile().as_text("llvm")
     assert ("@llvm.prefetch" in code) == is_asked_ahead
+
+
+def test_a_loop_that_gathers_beside_one_that_does_not() -> None:
+    """An image rotated, each pixel from the four around its origin: a kernel of loops in vectors, which ask ahead,
+    and of gathers, which LLVM sees to."""
+    image = np.random.default_rng(0).random((500, 600))
+
+    rows, columns = image.shape
+
+    def rotated(image, y, x):
+        v = (0.9 * y - 0.3 * x + rows / 2).clip(0, rows - 1.001)
+        u = (0.3 * y + 0.9 * x + columns / 2).clip(0, columns - 1.001)
+        i, j = v.astype(np.int32), u.astype(np.int32)
+        a, b = v - i, u - j
+        upper = (1 - b) * image[i, j] + b * image[i, j + 1]
+        lower = (1 - b) * image[i + 1, j] + b * image[i + 1, j + 1]
+        return (1 - a) * upper + a * lower
+
+    y, x = np.meshgrid(np.arange(rows) - rows / 2, np.arange(columns) - columns / 2, indexing="ij")
+    with lamina.enable_x64(True):
+        np.testing.assert_allclose(lamina.jit(rotated)(image, y, x), rotated(image, y, x), rtol=1e-9)

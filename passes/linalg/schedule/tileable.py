@@ -10,12 +10,8 @@ from lamina.passes.linalg.analysis.structure import Generic
 def can_be_done_in_parts(generic: Generic) -> bool:
     """Whether a generic reduces nothing, indexes its operands by dimensions and constants alone, and
     computes with no index."""
-    return not any(generic.reductions) and has_plain_indices(generic)
-
-
-def has_plain_indices(generic: Generic) -> bool:
-    """Whether a generic indexes its operands by dimensions and constants alone, and computes with no
-    index."""
+    if any(generic.reductions):
+        return False
     maps = (*generic.input_maps, *generic.output_maps)
     plain = ir.AffineDimExpr | ir.AffineConstantExpr
     return all(

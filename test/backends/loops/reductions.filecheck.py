@@ -142,20 +142,6 @@ def softmax_columns(x):
     return nn.softmax(x, 0)
 
 
-# Blocks of columns that no cache holds are copied (`linalg-block-columns`).
-# CHECK-LABEL: TEST: softmax_of_copied_columns
-# CHECK-NEXT: kernel rows
-# CHECK-NOT: kernel
-# CHECK-NOT: no vectors:
-# CHECK: full vectors:
-# CHECK: maximum.v
-# CHECK: fma.v
-# CHECK-NOT: no vectors:
-@print_loops("f32[1024,1024]")
-def softmax_of_copied_columns(x):
-    return nn.softmax(x, 0)
-
-
 # Blocks of short rows are turned (`linalg-pack-short-rows`).
 # CHECK-LABEL: TEST: softmax_of_short_rows
 # CHECK-NEXT: kernel rows

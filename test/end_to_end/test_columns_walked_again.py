@@ -1,5 +1,5 @@
-"""Arrays whose columns are walked several times, in blocks that are copied (`linalg-block-columns`):
-beside SciPy in f64, for shapes that are copied and shapes that are not."""
+"""Programs that walk the columns of an array several times, beside SciPy in f64: rows that are a power of two
+bytes apart, and rows that are not."""
 
 from __future__ import annotations
 
@@ -63,6 +63,18 @@ def test_narrow_columns(dtype: Any, tolerance: float) -> None:
     x = np.random.default_rng(1).normal(size=(1024, 2048)).astype(dtype)
     expected = scipy.special.softmax(x.astype(np.float64), 0)
     _compare(lamina.jit(lambda x: nn.softmax(x, 0))(x), expected, tolerance)
+
+
+def test_columns_that_no_stack_holds() -> None:
+    """No block of so many rows is a task's own temporary."""
+    x = np.random.default_rng(4).normal(size=(4096, 1024)).astype(np.float32)
+    _compare(lamina.jit(_standard)(x), _standard(x.astype(np.float64)), 4e-6)
+
+
+def test_columns_of_doubles() -> None:
+    x = np.random.default_rng(5).normal(size=(2048, 512))
+    with lamina.enable_x64(True):
+        _compare(lamina.jit(lambda x: nn.softmax(x, 0))(x), scipy.special.softmax(x, 0), 1e-14)
 
 
 def test_in_place() -> None:
