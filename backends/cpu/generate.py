@@ -22,7 +22,7 @@ from lamina.passes.framework.find import find_ops
 from lamina.passes.framework.machine_attribute import write_machine
 from lamina.passes.llvm.finish_kernel import FinishKernel
 from lamina.passes.llvm.limit_inlining import LimitInlining
-from lamina.passes.memref.vectorize_loops import COPIES, IN_ORDER, OF_VECTORS
+from lamina.passes.memref.vectorize_loops import IN_ORDER, OF_VECTORS, SIMPLIFY
 from lamina.records import Record
 
 _FEW_PLACES = LimitInlining()
@@ -31,13 +31,13 @@ _FEW_PLACES = LimitInlining()
 class Generated(Record):
     """LLVM IR of functions that take their buffers and then scratch memory, of which each needs
     so many bytes. `of_vectors` says that LLVM's vectoriser would look for loops in vain, `in_order`
-    that its instructions are in an order to keep, `copies` that some of those loops only move elements."""
+    that its instructions are in an order to keep, `simplify` that some loops are not over vectors even so."""
 
     llvm_ir: str
     scratch_bytes: dict[str, int]
     of_vectors: bool
     in_order: bool
-    copies: bool
+    simplify: bool
 
 
 def generate(
@@ -81,7 +81,7 @@ def generating(
         texts["schedule"] = _take_schedules(module)
     scratch = _scratch_bytes(module)
     yield from pipeline_steps(_for_target(_of_use(places, module, source), target), module)
-    notes = [name in module.operation.attributes for name in (OF_VECTORS, IN_ORDER, COPIES)]
+    notes = [name in module.operation.attributes for name in (OF_VECTORS, IN_ORDER, SIMPLIFY)]
     yield from pipeline_steps(_for_target(_of_use(CPU_KERNEL_LLVM, module, source), target), module)
     inlining.run(module)
     FinishKernel(target.vector_bits, public or "", inline=public is None).run(module)

@@ -119,7 +119,7 @@ def _lowering(
     streams = _streams(function)
     written = library_kernel(function, symbol, target)
     calls_library = written is not None
-    of_vectors = in_order = copies = control_of_vectors = False
+    of_vectors = in_order = simplify = control_of_vectors = False
     if is_control:
         control = control_kernel(module, symbol, target, texts)
         written = control.llvm_ir, control.scratch_bytes
@@ -128,7 +128,7 @@ def _lowering(
         places = _places(kernel, source, streams)
         inlining = _inlining(_bytes(function))
         generated = yield from generating(module, source, target, texts, symbol, places, inlining)
-        of_vectors, in_order, copies = generated.of_vectors, generated.in_order, generated.copies
+        of_vectors, in_order, simplify = generated.of_vectors, generated.in_order, generated.simplify
         written = generated.llvm_ir, generated.scratch_bytes[symbol]
     else:
         of_vectors = string_of(function, LIBRARY) in WRITTEN_IN_VECTORS
@@ -146,7 +146,7 @@ def _lowering(
     )
     if of_vectors and not is_attention:
         shares_work = len(_FUNCTION.findall(text)) > 1
-        codegen = LOOPS_OF_VECTORS if copies else OF_FUNCTIONS if shares_work else OF_VECTORS
+        codegen = LOOPS_OF_VECTORS if simplify else OF_FUNCTIONS if shares_work else OF_VECTORS
         # Products in tile registers live by their innermost loop, which does not carry its places itself.
         codegen = replace(codegen, in_order=in_order, reduce_strength=is_blocked and "@llvm.x86." in text)
     if control_of_vectors:

@@ -108,12 +108,9 @@ _NOT_IN_LANES = frozenset(
 )  # fmt: skip
 _DIVISIONS = frozenset(f"arith.{name}" for name in "divsi divui remsi remui".split())
 _FREE = frozenset(
-    f"arith.{name}" for name in "addi andi maxsi maxui minsi minui muli ori xori".split()
+    f"arith.{name}" for name in "addi andi maximumf maxsi maxui minimumf minsi minui muli ori xori".split()
 )
-_FREE_IF = {
-    "arith.addf": "reassoc", "arith.mulf": "reassoc",
-    "arith.maximumf": "nsz", "arith.minimumf": "nsz",
-}  # fmt: skip
+_FREE_IF = {"arith.addf": "reassoc", "arith.mulf": "reassoc"}
 _TEMPORARY = ("memref.alloc", "memref.alloca")
 _LEAST_LANES = 4  # shape
 _FEW = 4  # shape

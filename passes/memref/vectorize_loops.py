@@ -14,7 +14,8 @@ What loops load and store at the same place each time they carry instead (scalar
 must be free to be combined in any order. Short ones that add to the same few elements each time become vectors
 that the loop around carries. Not taken are modules that only copy and fill, as LLVM has the C library do it.
 Long ones that do little but move elements of 64 bits that lie apart, or only move such of any width, stay as
-they are. All else is LLVM's. What remains of a loop is done with a mask where vectors have 512 bits, else one by
+they are; so do those that LLVM's vectoriser could do nothing about either, as iterations depend on each other, and
+borders, which take little of the time. All else is LLVM's. What remains of a loop is done with a mask where vectors have 512 bits, else one by
 one; there, quotients by the same number are products that are corrected (quotients.py). With
 `beside_vectors`, only modules that have or call loops over vectors already are touched, or none but long ones; and
 loops that round to bf16 as the processor does.
@@ -28,6 +29,7 @@ example: test/passes/memref/vectorize_loops.mlir
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from lamina.dialects.vendors import ir
@@ -35,7 +37,16 @@ from lamina.passes.framework.base import Pass
 from lamina.passes.framework.find import ancestors, find_ops
 from lamina.passes.framework.machine_attribute import machine_of
 from lamina.passes.memref.partial_results import in_partial_results
-from lamina.passes.memref.plain_loop import Apart, PlainLoop, Step, in_place, is_native, read_loop
+from lamina.passes.memref.plain_loop import (
+    Apart,
+    PlainLoop,
+    Step,
+    combiner_of,
+    in_place,
+    is_native,
+    read_loop,
+    trips_of,
+)
 from lamina.passes.memref.scalar_promotion import hoist, promote
 from lamina.passes.memref.vector_loop import rest_has_masks, write_over_vectors
 
@@ -45,16 +56,22 @@ OF_VECTORS = "lamina.vectors"
 IN_ORDER = "lamina.in_order"
 """On a module: vectors that are worked on side by side should stay so, op by op."""
 
-COPIES = "lamina.copies"
-"""On a module whose loops are all over vectors: some only move elements, of which LLVM makes calls of the C library."""
+SIMPLIFY = "lamina.simplify"
+"""On a module that leaves LLVM's vectoriser nothing to do: some loops are not over vectors, and LLVM should make calls
+of the C library of those that copy and fill, and move out of the others what stays the same."""
 
 _MOVES = ("memref.load", "memref.store", "arith.addi")
+_FOLLOWED = (
+    "memref.load", "memref.store", "arith.index_cast", "arith.addi", "arith.subi", "arith.muli", "arith.maxsi",
+    "arith.minsi", "arith.select",
+)  # fmt: skip
 _OF_VECTORS = ("vector.", "llvm.", "x86")
 _MUCH = 64  # code: vectors
 _LONG = 16  # code: vectors, too
 _WIDE = 64  # bits
 _ENOUGH, _LEAST_LANES = 4, 4  # shape: ops for each element
 _UNROLLED = 32  # iterations, of which LLVM leaves no loop
+_SMALL_PART = 4  # code: of the time of all loops
 
 
 class VectorizeLoops(Pass):
@@ -69,7 +86,7 @@ class VectorizeLoops(Pass):
     def run(self, module: ir.Module) -> None:
         plain: list[PlainLoop] = []
         over_vectors = len(find_ops(module, "llvm.call"))  # what is called is
-        left = 0
+        left: list[ir.Operation] = []  # to LLVM's vectoriser
         apart = self._apart
         ahead = machine_of(module).ahead_bytes if self.prefetch else 0
         for op in list(_innermost_loops(module)):
@@ -89,14 +106,20 @@ class VectorizeLoops(Pass):
                 if loop is not None and not _does_enough(loop):
                     continue
             if loop is None or (in_place(loop) and not self._unrolls(loop)):
-                left += 1
+                left.append(op)
             elif not (self.everywhere and _copies_much(loop)):
                 plain.append(loop)
         beside = self.beside_vectors and not all(map(_is_long, plain))
+        copies: list[PlainLoop] = []
         if not over_vectors and not self.everywhere and (beside or _only_move(plain)):
             rounding = [loop for loop in plain if _rounds(loop)]
-            left += len(plain) - len(rounding)
+            if _only_move(plain) and all(map(_is_copy, plain)):
+                copies = plain
+            else:
+                left += [loop.op for loop in plain if loop not in rounding]
             plain = rounding
+        scalar = [] if self.everywhere else _scalar_anyway(left, [*plain, *copies], self.vector_bits)
+        left = [op for op in left if op not in scalar]
         for loop in plain:
             around, is_in_place = loop.op.parent.operation, in_place(loop)
             if write_over_vectors(
@@ -113,11 +136,11 @@ class VectorizeLoops(Pass):
         if plain:
             self.count("loops over vectors", len(plain))
         if left:
-            self.count("loops left to LLVM", left)
+            self.count("loops left to LLVM", len(left))
         else:
             module.operation.attributes[OF_VECTORS] = ir.UnitAttr.get()
-            if any(_only_move([loop]) for loop in plain):
-                module.operation.attributes[COPIES] = ir.UnitAttr.get()
+            if scalar or copies or any(_only_move([loop]) for loop in plain):
+                module.operation.attributes[SIMPLIFY] = ir.UnitAttr.get()
 
     @property
     def _masked(self) -> bool:
@@ -146,6 +169,45 @@ def _innermost_loops(module: ir.Module) -> Iterator[ir.Operation]:
         around.update(ancestors(op))
 
 
+def _scalar_anyway(left: Sequence[ir.Operation], plain: Sequence[PlainLoop], vector_bits: int) -> list[ir.Operation]:
+    """Of loops that are left, those of which LLVM's vectoriser would make none over vectors: each iteration needs what
+    the one before has left, or stores where a table says, perhaps twice at one place. And all, where what they do is
+    a small part of what the others do even so: the borders of an array."""
+    scalar = [op for op in left if _is_in_turn(op)]
+    others = [op for op in left if op not in scalar]
+    rest = sum(_steps(op) for op in others) * vector_bits // _WIDE
+    if any(trips_of(op) is None for op in others):
+        return scalar
+    return list(left) if rest * _SMALL_PART <= sum(_steps(loop.op) for loop in plain) else scalar
+
+
+def _is_in_turn(op: ir.Operation) -> bool:
+    """Whether the iterations of a loop can't be done side by side."""
+    if op.name != "scf.for":
+        return True
+    block = op.regions[0].blocks[0]
+    *steps, end = (Step(view.operation) for view in block.operations)
+    makers = {value: step for step in steps for value in step.results}
+    carried = zip(list(block.arguments)[1:], end.operands, strict=True)
+    chooses = any(step.name == "arith.select" for step in steps)  # as the least and its place are found
+    if not chooses and any(combiner_of(argument, value, makers.get(value)) is None for argument, value in carried):
+        return True
+    looked_up: set[ir.Value] = set()
+    for inner in find_ops(op, *_FOLLOWED):
+        if inner.name == "memref.store":
+            if not looked_up.isdisjoint(list(inner.operands)[2:]):
+                return True
+        elif inner.name == "memref.load" or not looked_up.isdisjoint(inner.operands):
+            looked_up.update(inner.results)
+    return False
+
+
+def _steps(op: ir.Operation) -> int:
+    """How many ops a loop does, with those around it; loops of which it isn't known how often they run count once."""
+    trips = [trips_of(around) or 1 for around in (op, *ancestors(op)) if around.name == "scf.for"]
+    return len(op.regions[0].blocks[0].operations) * math.prod(trips)
+
+
 def _rounds(loop: PlainLoop) -> bool:
     """Whether a loop rounds to bf16 as the processor does, which LLVM is not let see: it would make it one over four
     elements."""
@@ -154,6 +216,11 @@ def _rounds(loop: PlainLoop) -> bool:
 
 def _only_move(loops: Sequence[PlainLoop]) -> bool:
     return len(loops) > 0 and all(step.name in _MOVES for loop in loops for step in loop.body)
+
+
+def _is_copy(loop: PlainLoop) -> bool:
+    """Whether a loop only copies or fills elements that lie side by side."""
+    return _only_move([loop]) and not (loop.strides or loop.one_by_one or loop.backwards or loop.interleaved)
 
 
 def _moves_apart(op: ir.Operation, steps: list[Step], vector_bits: int) -> bool:
@@ -200,11 +267,5 @@ def _is_long(loop: PlainLoop) -> bool:
 
 def _copies_much(loop: PlainLoop) -> bool:
     """Whether the C library is faster at what a loop does."""
-    moved = [step for step in loop.body if step.name in ("memref.load", "memref.store")]
-    return (
-        _only_move([loop])
-        and [step.name for step in moved] == ["memref.load", "memref.store"]
-        and not loop.strides
-        and not loop.one_by_one
-        and (loop.trips or 0) >= _MUCH * loop.lanes
-    )
+    moved = [step.name for step in loop.body if step.name in ("memref.load", "memref.store")]
+    return _is_copy(loop) and moved == ["memref.load", "memref.store"] and (loop.trips or 0) >= _MUCH * loop.lanes

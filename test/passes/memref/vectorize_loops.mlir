@@ -216,7 +216,7 @@ func.func @counted_bits(%x: memref<32xi32>, %y: memref<32xi32>) {
 // Where more than arithmetic is done to them, or a loop is so short that LLVM leaves none, they are LLVM's.
 // CHECK: module {
 // CHECK-NEXT: func.func @root
-// CHECK-NOT: vector
+// CHECK-NOT: vector.
 func.func @root(%x: memref<32x32xf64>, %y: memref<32xf64>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -231,9 +231,9 @@ func.func @root(%x: memref<32x32xf64>, %y: memref<32xf64>) {
 
 // -----
 
-// Beside a loop that is LLVM's (what it carries has an order), the others are over vectors; the module doesn't say that
-// all are.
-// CHECK: module {
+// Beside a loop that nobody can do side by side (what it carries has an order), the others are over vectors: LLVM's
+// vectoriser would look for more in vain.
+// CHECK: module attributes {lamina.simplify, lamina.vectors} {
 // CHECK-NEXT: func.func @beside_another
 // CHECK: vector.load %arg0
 // CHECK: vector.store
@@ -338,6 +338,59 @@ func.func @told(%x: memref<32x1xf32>, %y: memref<32xf32>) {
     memref.store %p, %t[] : memref<f32>
     %q = memref.load %t[] : memref<f32>
     memref.store %q, %y[%j] : memref<32xf32>
+  }
+  return
+}
+
+// -----
+
+// The border of an array takes little time beside the rest: it stays scalar, and LLVM's vectoriser is not asked.
+// CHECK: module attributes {lamina.simplify, lamina.vectors} {
+// CHECK-NEXT: func.func @border
+// CHECK: vector.store
+// CHECK: memref.load %arg0[%{{.*}}, %c0{{.*}}]
+// CHECK-NEXT: math.sqrt
+func.func @border(%x: memref<32x640xf32>, %y: memref<32x640xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  %c639 = arith.constant 639 : index
+  scf.for %i = %c0 to %c32 step %c1 {
+    scf.for %j = %c1 to %c639 step %c1 {
+      %v = memref.load %x[%i, %j] : memref<32x640xf32>
+      %r = math.sqrt %v : f32
+      memref.store %r, %y[%i, %j] : memref<32x640xf32>
+    }
+  }
+  scf.for %i = %c0 to %c32 step %c1 {
+    %v = memref.load %x[%i, %c0] : memref<32x640xf32>
+    %r = math.sqrt %v : f32
+    memref.store %r, %y[%i, %c0] : memref<32x640xf32>
+  }
+  return
+}
+
+// -----
+
+// What is stored where a table says may be stored twice at one place: no vectoriser does that.
+// CHECK: module attributes {lamina.simplify, lamina.vectors} {
+// CHECK-NEXT: func.func @to_table
+// CHECK-NOT: vector.
+func.func @to_table(%x: memref<32xf32>, %at: memref<32xi32>, %y: memref<40xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  %c39 = arith.constant 39 : index
+  scf.for %j = %c0 to %c32 step %c1 {
+    %i = memref.load %at[%j] : memref<32xi32>
+    %k = arith.index_cast %i : i32 to index
+    %in = arith.cmpi ule, %k, %c39 : index
+    scf.if %in {
+      %v = memref.load %x[%j] : memref<32xf32>
+      %w = memref.load %y[%k] : memref<40xf32>
+      %s = arith.addf %v, %w : f32
+      memref.store %s, %y[%k] : memref<40xf32>
+    }
   }
   return
 }
