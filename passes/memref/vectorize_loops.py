@@ -12,13 +12,15 @@ element-wise arithmetic, or go to a column of short rows that follow each other,
 whole rows are loaded and dealt into columns, and back (columns that few loads use, or not all are stored, lie apart).
 What loops load and store at the same place each time they carry instead (scalar_promotion.py), and what they carry
 must be free to be combined in any order. Short ones that add to the same few elements each time become vectors
-that the loop around carries. Not taken are modules that only copy and fill, as LLVM has the C library do it.
-Long ones that do little but move elements of 64 bits that lie apart, or only move such of any width, stay as
-they are; so do those that LLVM's vectoriser could do nothing about either, as iterations depend on each other, and
-borders, which take little of the time. All else is LLVM's. What remains of a loop is done with a mask where vectors have 512 bits, else one by
-one; there, quotients by the same number are products that are corrected (quotients.py). With
-`beside_vectors`, only modules that have or call loops over vectors already are touched, or none but long ones; and
-loops that round to bf16 as the processor does.
+that the loop around carries. All else is LLVM's, but for
+
+- modules that only copy and fill, of which LLVM makes calls of the C library;
+- long loops that do little but move elements of 64 bits that lie apart, or only move such of any width;
+- loops whose iterations depend on each other, and borders, which take little of the time: these stay scalar.
+
+What remains of a loop is done with a mask where vectors have 512 bits, else one by one; there, quotients by the same
+number are products that are corrected (quotients.py). With `beside_vectors`, only modules that have or call loops
+over vectors already are touched, or none but long ones; and loops that round to bf16 as the processor does.
 With `everywhere`, as in loops of the program that are one kernel, short copies are written over vectors,
 too, and on vectors of 512 bits elements that lie apart, as those of a column do, are gathered and scattered.
 Where the processor is slow at that (without `gathers`), each lane loads and stores its own instead, in all loops,
@@ -84,31 +86,8 @@ class VectorizeLoops(Pass):
     gathers: bool = True
 
     def run(self, module: ir.Module) -> None:
-        plain: list[PlainLoop] = []
-        over_vectors = len(find_ops(module, "llvm.call"))  # what is called is
-        left: list[ir.Operation] = []  # to LLVM's vectoriser
-        apart = self._apart
+        plain, left, over_vectors = self._read(module)  # what is left is for LLVM's vectoriser
         ahead = machine_of(module).ahead_bytes if self.prefetch else 0
-        for op in list(_innermost_loops(module)):
-            if any(view.operation.name.startswith(_OF_VECTORS) for view in op.regions[0].blocks[0].operations):
-                over_vectors += 1
-                continue
-            op = promote(op)
-            body = op.regions[0].blocks[0].operations
-            steps = [Step(view.operation) for view in body]
-            loop = read_loop(op, steps, self.vector_bits)
-            if loop is None and apart == "gathered":
-                loop = read_loop(op, steps, self.vector_bits, apart=apart)
-            if loop is None and _moves_apart(op, steps, self.vector_bits):
-                continue
-            if loop is None and apart == "one by one":
-                loop = read_loop(op, steps, self.vector_bits, apart=apart)
-                if loop is not None and not _does_enough(loop):
-                    continue
-            if loop is None or (in_place(loop) and not self._unrolls(loop)):
-                left.append(op)
-            elif not (self.everywhere and _copies_much(loop)):
-                plain.append(loop)
         beside = self.beside_vectors and not all(map(_is_long, plain))
         copies: list[PlainLoop] = []
         if not over_vectors and not self.everywhere and (beside or _only_move(plain)):
@@ -141,6 +120,34 @@ class VectorizeLoops(Pass):
             module.operation.attributes[OF_VECTORS] = ir.UnitAttr.get()
             if scalar or copies or any(_only_move([loop]) for loop in plain):
                 module.operation.attributes[SIMPLIFY] = ir.UnitAttr.get()
+
+    def _read(self, module: ir.Module) -> tuple[list[PlainLoop], list[ir.Operation], int]:
+        """The innermost loops of a module that can be written over vectors, those that can't, and how many there are
+        already."""
+        plain: list[PlainLoop] = []
+        left: list[ir.Operation] = []
+        over_vectors = len(find_ops(module, "llvm.call"))  # what is called is
+        apart = self._apart
+        for op in list(_innermost_loops(module)):
+            if any(view.operation.name.startswith(_OF_VECTORS) for view in op.regions[0].blocks[0].operations):
+                over_vectors += 1
+                continue
+            op = promote(op)
+            steps = [Step(view.operation) for view in op.regions[0].blocks[0].operations]
+            loop = read_loop(op, steps, self.vector_bits)
+            if loop is None and apart == "gathered":
+                loop = read_loop(op, steps, self.vector_bits, apart=apart)
+            if loop is None and _moves_apart(op, steps, self.vector_bits):
+                continue
+            if loop is None and apart == "one by one":
+                loop = read_loop(op, steps, self.vector_bits, apart=apart)
+                if loop is not None and not _does_enough(loop):
+                    continue
+            if loop is None or (in_place(loop) and not self._unrolls(loop)):
+                left.append(op)
+            elif not (self.everywhere and _copies_much(loop)):
+                plain.append(loop)
+        return plain, left, over_vectors
 
     @property
     def _masked(self) -> bool:
