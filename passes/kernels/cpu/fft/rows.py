@@ -1,7 +1,7 @@
 """Transforms that lie one behind the other, on their way into vector lanes and out.
 
 A square block of numbers at a time is transposed between rows in memory, one a lane, and rows of a
-buffer, one a number (fft_lanes.py). What is left of short rows is read and written under a mask.
+buffer, one a number (lanes.py). Rows that are shorter are read and written under a mask.
 """
 
 from __future__ import annotations
@@ -96,14 +96,16 @@ def _blocks(
     buffer: str,
     block: Callable[[Integer, str, int], None],
 ) -> None:
-    """Write what is done for each block: its first number, its place in the buffer, its size."""
+    """Write what is done for each block: its first number, its place in the buffer, its size. What is left of
+    long rows is done with the numbers before it, which are there already and stay the same: so that there
+    is one piece of code."""
     lanes = numbers.lanes
-    full = length // lanes * lanes
-    if full:
-        with t.loop(full, step=lanes) as offset:
-            block(offset, t.at(buffer, t.mul(offset, numbers.row_bytes)), lanes)
-    if full < length:
-        block(full, t.at(buffer, full * numbers.row_bytes), length - full)
+    if length < lanes:
+        block(0, buffer, length)
+        return
+    with t.loop(-(-length // lanes) * lanes, step=lanes) as at:
+        offset = t.minimum(at, length - lanes) if length % lanes else at
+        block(offset, t.at(buffer, t.mul(offset, numbers.row_bytes)), lanes)
 
 
 def row_addresses(
