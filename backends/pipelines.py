@@ -247,6 +247,7 @@ CPU_KERNEL_LOOPS = (
     "linalg-compute-columns{vector-bits=VECTOR_BITS}",
     "linalg-fill-lanes{vector-bits=VECTOR_BITS}",
     "linalg-tile-padded-copies",  # after what packs its factors anyway
+    "linalg-pad-around",  # what could not be padded in parts
     "cpu-multiply-tiles{vector-bits=VECTOR_BITS}",
     "cpu-block-contractions{vector-bits=VECTOR_BITS}",
     "schedule-generics",

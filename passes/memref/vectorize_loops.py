@@ -14,17 +14,17 @@ What loops load and store at the same place each time they carry instead (scalar
 must be free to be combined in any order. Short ones that add to the same few elements each time become vectors
 that the loop around carries. All else is LLVM's, but for
 
-- modules that only copy and fill, of which LLVM makes calls of the C library;
+- modules that only copy and fill, if not short rows, of which LLVM makes calls of the C library;
 - long loops that do little but move elements of 64 bits that lie apart, or only move such of any width;
 - loops whose iterations depend on each other, and borders, which take little of the time: these stay scalar.
 
 What remains of a loop is done with a mask where vectors have 512 bits, else one by one; there, quotients by the same
 number are products that are corrected (quotients.py). With `beside_vectors`, only modules that have or call loops
 over vectors already are touched, or none but long ones; and loops that round to bf16 as the processor does.
-With `everywhere`, as in loops of the program that are one kernel, short copies are written over vectors,
-too, and on vectors of 512 bits elements that lie apart, as those of a column do, are gathered and scattered.
-Where the processor is slow at that (without `gathers`), each lane loads and stores its own instead, in all loops,
-and loads from places that the loop computes, too.
+On vectors of 512 bits elements that lie apart, as those of a column do, are gathered and scattered. Where the
+processor is slow at that (without `gathers`), each lane loads and stores its own instead, and loads from places
+that the loop computes, too. With `everywhere`, as in loops of the program that are one kernel, loops that move
+elements are written over vectors, too.
 
 example: test/passes/memref/vectorize_loops.mlir
 """
@@ -89,15 +89,11 @@ class VectorizeLoops(Pass):
         plain, left, over_vectors = self._read(module)  # what is left is for LLVM's vectoriser
         ahead = machine_of(module).ahead_bytes if self.prefetch else 0
         beside = self.beside_vectors and not all(map(_is_long, plain))
-        copies: list[PlainLoop] = []
         if not over_vectors and not self.everywhere and (beside or _only_move(plain)):
-            rounding = [loop for loop in plain if _rounds(loop)]
-            if _only_move(plain) and all(map(_is_copy, plain)):
-                copies = plain
-            else:
-                left += [loop.op for loop in plain if loop not in rounding]
-            plain = rounding
-        scalar = [] if self.everywhere else _scalar_anyway(left, [*plain, *copies], self.vector_bits)
+            kept = [loop for loop in plain if _rounds(loop) or (not beside and _is_short_copy(loop))]
+            left += [loop.op for loop in plain if loop not in kept]
+            plain = kept
+        scalar = [] if self.everywhere else _scalar_anyway(left, plain, self.vector_bits)
         left = [op for op in left if op not in scalar]
         for loop in plain:
             around, is_in_place = loop.op.parent.operation, in_place(loop)
@@ -118,7 +114,7 @@ class VectorizeLoops(Pass):
             self.count("loops left to LLVM", len(left))
         else:
             module.operation.attributes[OF_VECTORS] = ir.UnitAttr.get()
-            if scalar or copies or any(_only_move([loop]) for loop in plain):
+            if scalar or any(_only_move([loop]) for loop in plain):
                 module.operation.attributes[SIMPLIFY] = ir.UnitAttr.get()
 
     def _read(self, module: ir.Module) -> tuple[list[PlainLoop], list[ir.Operation], int]:
@@ -135,13 +131,13 @@ class VectorizeLoops(Pass):
             op = promote(op)
             steps = [Step(view.operation) for view in op.regions[0].blocks[0].operations]
             loop = read_loop(op, steps, self.vector_bits)
-            if loop is None and apart == "gathered":
+            if loop is None and self.everywhere and apart == "gathered":
                 loop = read_loop(op, steps, self.vector_bits, apart=apart)
             if loop is None and _moves_apart(op, steps, self.vector_bits):
                 continue
-            if loop is None and apart == "one by one":
+            if loop is None and apart != "never":
                 loop = read_loop(op, steps, self.vector_bits, apart=apart)
-                if loop is not None and not _does_enough(loop):
+                if loop is not None and apart == "one by one" and not _does_enough(loop):
                     continue
             if loop is None or (in_place(loop) and not self._unrolls(loop)):
                 left.append(op)
@@ -164,7 +160,7 @@ class VectorizeLoops(Pass):
     def _apart(self) -> Apart:
         if not self.gathers:
             return "one by one"
-        return "gathered" if self.everywhere and self.vector_bits == 512 else "never"
+        return "gathered" if self.vector_bits == 512 else "never"
 
 
 def _innermost_loops(module: ir.Module) -> Iterator[ir.Operation]:
@@ -276,3 +272,8 @@ def _copies_much(loop: PlainLoop) -> bool:
     """Whether the C library is faster at what a loop does."""
     moved = [step.name for step in loop.body if step.name in ("memref.load", "memref.store")]
     return _is_copy(loop) and moved == ["memref.load", "memref.store"] and (loop.trips or 0) >= _MUCH * loop.lanes
+
+
+def _is_short_copy(loop: PlainLoop) -> bool:
+    """Whether a loop copies or fills a row for which calling the C library takes long."""
+    return _is_copy(loop) and loop.trips is not None and loop.trips < _MUCH * loop.lanes

@@ -5,7 +5,7 @@ A product that is blocked for a kernel of its own can make a factor panel by pan
 task that multiplies with it (`cpu-multiply-tiles`); so is a convolution that meets each place of its
 input once. That pays where each element is made once, in tasks enough, and what makes it would not rather
 follow a contraction or a reduction in a kernel of theirs. What a convolution pads it copies anyway, and
-makes there (`linalg-tile-padded-copies`).
+makes there (`linalg-tile-padded-copies`, `linalg-pad-around`).
 Products of bf16 and f16 make their second factor so where rows are few (`cpu-dot-product-gemm` for bf16
 on processors with tiles): what they do with many takes longer than to write it.
 """
