@@ -12,7 +12,7 @@ from __future__ import annotations
 from lamina.dialects.vendors import arith, ir, scf
 from lamina.passes.emit.copies import copied
 from lamina.passes.emit.loops import add, constant_of, index
-from lamina.passes.memref.plain_loop import Step, combiner_of, trips_of
+from lamina.passes.memref.plain_loop import Step, combiners_of, trips_of
 
 _COPIES, _RESULTS = 4, 8  # rounding: of a body, and of what all carry
 _WORTH = 4  # rounding: iterations of a copy
@@ -24,15 +24,10 @@ def in_partial_results(loop: ir.Operation) -> None:
     trips, low = trips_of(loop), constant_of(loop.operands[0])
     variable, *carried = loop.regions[0].blocks[0].arguments
     *body, end = [view.operation for view in loop.regions[0].blocks[0].operations]
-    makers = {value: Step(op) for op in body for value in op.results}
-    combiners = [
-        step
-        for argument, value in zip(carried, end.operands, strict=True)
-        if isinstance(value.type, ir.VectorType)
-        and (step := combiner_of(argument, value, makers.get(value))) is not None
-    ]
+    are_vectors = all(isinstance(value.type, ir.VectorType) for value in carried)
+    combiners = combiners_of(loop, [Step(op) for op in body], Step(end)) if are_vectors else None
     copies = min(_COPIES, _RESULTS // max(1, len(carried)))
-    if not carried or len(combiners) < len(carried) or trips is None or low is None or copies < 2:
+    if not carried or combiners is None or trips is None or low is None or copies < 2:
         return
     if trips < _WORTH * copies or constant_of(loop.operands[2]) != 1:
         return

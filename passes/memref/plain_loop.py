@@ -133,13 +133,9 @@ def read_loop(
     kinds[variable] = "linear"
     body: list[Step] = []
     same: list[Step] = []
-    combiners: list[Step] = []
-    makers = {value: step for step in steps for value in step.results}
-    for argument, value in zip(carried, end.operands, strict=True):
-        combiner = combiner_of(argument, value, makers.get(value))
-        if combiner is None:
-            return None
-        combiners.append(combiner)
+    combiners = combiners_of(op, steps, end)
+    if combiners is None:
+        return None
     own = _own_scalars(steps)
     strides: dict[Step, int] = {}
     one_by_one: set[Step] = set()
@@ -176,7 +172,7 @@ def read_loop(
     if lanes < _LEAST_LANES:
         return None
     return PlainLoop(
-        op, tuple(body), tuple(same), kinds, tuple(combiners), trips, lanes, own, strides,
+        op, tuple(body), tuple(same), kinds, combiners, trips, lanes, own, strides,
         frozenset(one_by_one), frozenset(backwards), interleaved,
     )  # fmt: skip
 
@@ -214,6 +210,15 @@ def trips_of(op: ir.Operation) -> int | None:
     """How often a loop in steps of one runs, if that is known."""
     low, high = constant_of(op.operands[0]), constant_of(op.operands[1])
     return None if low is None or high is None else max(0, high - low)
+
+
+def combiners_of(op: ir.Operation, steps: Sequence[Step], end: Step) -> tuple[Step, ...] | None:
+    """What makes of each value that a loop of these steps carries the next one; None where one has an order."""
+    makers = {value: step for step in steps for value in step.results}
+    carried = list(op.regions[0].blocks[0].arguments)[1:]
+    found = [combiner_of(*pair, makers.get(pair[1])) for pair in zip(carried, end.operands, strict=True)]
+    combiners = tuple(step for step in found if step is not None)
+    return combiners if len(combiners) == len(found) else None
 
 
 def combiner_of(carried: ir.Value, value: ir.Value, maker: Step | None) -> Step | None:

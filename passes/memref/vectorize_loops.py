@@ -43,7 +43,7 @@ from lamina.passes.memref.plain_loop import (
     Apart,
     PlainLoop,
     Step,
-    combiner_of,
+    combiners_of,
     in_place,
     is_native,
     read_loop,
@@ -131,12 +131,12 @@ class VectorizeLoops(Pass):
             op = promote(op)
             steps = [Step(view.operation) for view in op.regions[0].blocks[0].operations]
             loop = read_loop(op, steps, self.vector_bits)
-            if loop is None and self.everywhere and apart == "gathered":
-                loop = read_loop(op, steps, self.vector_bits, apart=apart)
-            if loop is None and _moves_apart(op, steps, self.vector_bits):
-                continue
-            if loop is None and apart != "never":
-                loop = read_loop(op, steps, self.vector_bits, apart=apart)
+            if loop is None:
+                if apart != "never":
+                    loop = read_loop(op, steps, self.vector_bits, apart=apart)
+                is_taken = self.everywhere and apart == "gathered" and loop is not None
+                if not is_taken and _moves_apart(op, steps, self.vector_bits):
+                    continue
                 if loop is not None and apart == "one by one" and not _does_enough(loop):
                     continue
             if loop is None or (in_place(loop) and not self._unrolls(loop)):
@@ -178,9 +178,9 @@ def _scalar_anyway(left: Sequence[ir.Operation], plain: Sequence[PlainLoop], vec
     a small part of what the others do even so: the borders of an array."""
     scalar = [op for op in left if _is_in_turn(op)]
     others = [op for op in left if op not in scalar]
-    rest = sum(_steps(op) for op in others) * vector_bits // _WIDE
-    if any(trips_of(op) is None for op in others):
+    if not others or any(trips_of(op) is None for op in others):
         return scalar
+    rest = sum(map(_steps, others)) * vector_bits // _WIDE
     return list(left) if rest * _SMALL_PART <= sum(_steps(loop.op) for loop in plain) else scalar
 
 
@@ -188,12 +188,9 @@ def _is_in_turn(op: ir.Operation) -> bool:
     """Whether the iterations of a loop can't be done side by side."""
     if op.name != "scf.for":
         return True
-    block = op.regions[0].blocks[0]
-    *steps, end = (Step(view.operation) for view in block.operations)
-    makers = {value: step for step in steps for value in step.results}
-    carried = zip(list(block.arguments)[1:], end.operands, strict=True)
+    *steps, end = (Step(view.operation) for view in op.regions[0].blocks[0].operations)
     chooses = any(step.name == "arith.select" for step in steps)  # as the least and its place are found
-    if not chooses and any(combiner_of(argument, value, makers.get(value)) is None for argument, value in carried):
+    if not chooses and combiners_of(op, steps, end) is None:
         return True
     looked_up: set[ir.Value] = set()
     for inner in find_ops(op, *_FOLLOWED):
